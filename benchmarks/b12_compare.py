@@ -224,9 +224,9 @@ def keep_windows(kept: list[Any]) -> None:
     while hasattr(original, "noted"):
         original = original.noted
 
-    def noted(spark: Any, clients: Any, asked: Any, **how: Any) -> Any:
-        kept.append([each for some in asked for each in some])
-        return original(spark, clients, asked, **how)
+    def noted(spark: Any, clients: Any, task_lists: Any, **how: Any) -> Any:
+        kept.append([each for tasks in task_lists for each in tasks])
+        return original(spark, clients, task_lists, **how)
 
     noted.noted = original  # type: ignore[attr-defined] # so that the next one replaces it
     window_reader.answer_by_clients = noted  # type: ignore[attr-defined] # as above

@@ -89,7 +89,7 @@ def _lines() -> Iterator[str]:
 
 def _look(reader: Watching) -> int:
     watched = reader.statuses.watched(MIGRATION)
-    return 0 if watched is None else watched.looks
+    return 0 if watched is None else watched.look_count
 
 
 def _run(reader: Watching, viewers: int, runs: int) -> list[float]:

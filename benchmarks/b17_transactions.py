@@ -33,7 +33,7 @@ from offsetwise.lab import Lab
 from offsetwise.lab.brokers import jvm
 from offsetwise.model import NamingStrategy, Plan, Target, Transaction
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.sinks.settling import Settling, settle
+from offsetwise.plan.sinks.settling import Ending, settle
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.transactions import look_at_transactions
 from offsetwise.streams.kafka.wire import Wire
@@ -146,7 +146,7 @@ def end(wire: Wire, config: ClusterConfig, journal: Path, number: int, count: in
     return took
 
 
-def planned_as(planned: Settling) -> Plan:
+def planned_as(planned: Ending) -> Plan:
     """Make a plan of no position that ends transactions."""
     made = plan_of(targets=(TARGET,))
     return replace(

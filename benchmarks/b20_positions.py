@@ -29,7 +29,7 @@ from offsetwise.comparison import Scene
 from offsetwise.config import load_migration
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Cluster, PartitionState, Snapshot, Subject, TopicState
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.workflow.scenes import WantedJob, stage
 
 TARGET_S, TARGET_MB = 10, 512
@@ -97,7 +97,7 @@ def joined(file: Path, rows: int) -> dict[str, Any]:
     of_snapshots = memory_mb() - before
     begun, used = time.perf_counter(), time.process_time()
     job = WantedJob.of(Subject.either(checkpoint="job", group=None))
-    ((_, scene),) = stage(migration, [job], snapshots=snapshots, groups=(), progress=unheard).items()
+    ((_, scene),) = stage(migration, [job], snapshots=snapshots, groups=(), progress=no_progress).items()
     wall, cpu = time.perf_counter() - begun, time.process_time() - used
     if not isinstance(scene, Scene):
         raise SystemExit(str(scene))

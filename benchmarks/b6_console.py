@@ -26,7 +26,7 @@ from streamlit.testing.v1 import AppTest
 from benchmarks.scripts import script_times
 from offsetwise import files
 from offsetwise.console import answers, board
-from offsetwise.console.answers import Answer, Held, Question
+from offsetwise.console.answers import Answer, CachedAnswer, Question
 from offsetwise.model import Comparison
 from offsetwise.model.subjects import Subject
 from offsetwise.progress import Progress
@@ -62,10 +62,10 @@ SETTLED_S = 0.6
 class Requerying(answers.Answers):
     """What a page does that keeps nothing between clicks: it reads its comparison again."""
 
-    def held(self, question: Question[Answer]) -> Held[Answer] | None:
+    def held(self, question: Question[Answer]) -> CachedAnswer[Answer] | None:
         """Forget, then read."""
-        self._held.clear()
-        return super().held(question)
+        self._cached.clear()
+        return super().cached(question)
 
 
 class FileReader(ValueReader):

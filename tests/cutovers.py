@@ -41,7 +41,7 @@ def seen(
         watch.heard(look, began_ms=at_ms, over_ms=at_ms, clock_ms=DAY_MS + at_ms)
     told = ("The last record read before 100 has no copy on the new log.", "Its last record is on the new cluster.")
     copies = {
-        at: CopiesFound(end=watch.ends.get(at, 0), outcome=(Outcome.FAILED, Outcome.PASSED)[here], told=told[here])
+        at: CopiesFound(end=watch.ends.get(at, 0), outcome=(Outcome.FAILED, Outcome.PASSED)[here], message=told[here])
         for at, here in zip(parts, copied, strict=False)
     }
     rows = watch.partitions(str, copies)
@@ -51,7 +51,7 @@ def seen(
         plan=None,
         began_at=AT,
         taken_at=AT,
-        looks_taken=watch.looks,
+        looks_taken=watch.look_count,
         still_for_ms=STILL_MS,
         state=state_of(rows),
         old=cluster,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offsetwise.batches import BatchMoment, History, Phase, facts, history_of, moments, standing, total
+from offsetwise.batches import BatchMoment, History, Phase, facts, history_of, moments, state_at, total
 from offsetwise.model import Batch, BatchSource, TopicOffsets
 from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.position import offset_of
@@ -56,7 +56,7 @@ def test_an_interval_keeps_its_sign_when_the_drivers_clock_was_set_back() -> Non
 
 def test_stepping_shows_what_a_failure_would_read_again() -> None:
     history = two_partitions()
-    steps = [(step.name(history), standing(history, step)) for step in moments(history)]
+    steps = [(step.name(history), state_at(history, step)) for step in moments(history)]
     assert [(name, at.again.records) for name, at in steps] == [
         ("before the first batch", 0),
         ("batch 0 planned", 5),
@@ -72,7 +72,7 @@ def test_stepping_shows_what_a_failure_would_read_again() -> None:
 def test_a_failure_at_the_last_step_reads_what_the_reader_says_the_restart_reads() -> None:
     read = read_checkpoint(str(SAMPLE))
     history = history_of(read.details.batches)
-    at = standing(history, moments(history)[-1])
+    at = state_at(history, moments(history)[-1])
     of = {
         (lane.source, lane.topic, lane.partition): (start, end)
         for lane, start, end in zip(history.lanes, at.start.tolist(), at.end.tolist(), strict=True)
@@ -92,10 +92,10 @@ def test_below_purged_history_nothing_is_counted_and_nothing_is_zero() -> None:
         (source({"orders": {0: 0}}),),
     )
     first, second = facts(history)
-    assert (first.read.at_all, first.read.unknown, first.end) == (False, 1, 100)
+    assert (first.read.at_all, first.read.without_start, first.end) == (False, 1, 100)
     assert (second.read.at_all, second.read.records) == (True, 10)
     assert moments(history)[0] == BatchMoment(row=0, phase=Phase.PLANNED)
-    assert not standing(history, moments(history)[0]).start_known.any()
+    assert not state_at(history, moments(history)[0]).start_known.any()
 
 
 def test_a_batch_whose_file_is_damaged_leaves_its_neighbours_unknown() -> None:
@@ -116,13 +116,13 @@ def test_missing_ids_say_how_many_batches_the_records_belong_to() -> None:
 def test_a_partition_that_goes_back_is_counted_apart() -> None:
     read = read_checkpoint(str(RECORDED / "spark-4.2.0-polluted-after-failed-start"))
     last = facts(history_of(read.details.batches))[-1]
-    assert (last.read.back, last.read.records) == (1, 0)
+    assert (last.read.regressions, last.read.records) == (1, 0)
 
 
 def test_a_new_partition_has_no_beginning() -> None:
     history = history_of((batch(0, source({"orders": {0: 5}})), batch(1, source({"orders": {0: 7, 1: 3}}))))
     read = facts(history)[1].read
-    assert (read.records, read.partitions, read.unknown) == (2, 1, 1)
+    assert (read.records, read.partitions, read.without_start) == (2, 1, 1)
 
 
 def test_two_sources_with_one_topic_stay_apart() -> None:
@@ -139,7 +139,7 @@ def test_no_batch_is_no_step_and_no_fact() -> None:
     assert (facts(empty), moments(empty), empty.lanes) == ((), (), ())
     only_initial = history_of((), (source({"orders": {0: 7}}),))
     assert [moment.row for moment in moments(only_initial)] == [None]
-    assert standing(only_initial, moments(only_initial)[0]).start.tolist() == [7]
+    assert state_at(only_initial, moments(only_initial)[0]).start.tolist() == [7]
 
 
 def test_an_unknown_batch_is_refused() -> None:
@@ -165,8 +165,8 @@ def test_what_is_counted_is_what_plain_arithmetic_counts(ends: list[dict[int, in
     for fact, (before, after) in zip(facts(history)[1:], pairwise(ends), strict=True):
         steps = [after[number] - before[number] for number in after if number in before]
         assert fact.read.records == sum(step for step in steps if step > 0)
-        assert fact.read.back == sum(step < 0 for step in steps)
-        assert fact.read.unknown == len(after) - len(steps)
+        assert fact.read.regressions == sum(step < 0 for step in steps)
+        assert fact.read.without_start == len(after) - len(steps)
 
 
 def test_a_hundred_batches_of_ten_thousand_partitions_take_less_than_two_seconds() -> None:

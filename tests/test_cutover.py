@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,10 +20,11 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.ports.looks import LogEnd, LogsLook
+from tests.with_cases import with_cases
 
 AT: Final = TopicPartition("orders", 0)
 STILL_MS: Final = 10_000
-COPIED: Final = CopiesFound(end=100, outcome=Outcome.PASSED, told="Its last record is on the new cluster.")
+COPIED: Final = CopiesFound(end=100, outcome=Outcome.PASSED, message="Its last record is on the new cluster.")
 DAY_MS: Final = 1_795_759_200_000
 Ends = Sequence[tuple[int | None, int | None]]
 
@@ -50,7 +50,7 @@ def stable(*ends: int | None) -> list[tuple[int | None, int | None]]:
     return [(end, end) for end in ends]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("ends", "state", "told"),
     [
         (stable(100), CutoverState.OPEN, "It ends at 100; one look does not tell whether it grows."),
@@ -77,7 +77,7 @@ def test_copies_count_only_for_the_end_that_they_were_looked_for_at() -> None:
     assert judged(watched([*frozen, *stable(101)]), COPIED).state is CutoverState.OPEN
     assert judged(watched([*frozen, *stable(*[101] * 11)]), COPIED).state is CutoverState.FROZEN
     for outcome in (Outcome.FAILED, Outcome.UNKNOWN):
-        row = judged(watched(frozen), CopiesFound(end=100, outcome=outcome, told="30 records have no copy."))
+        row = judged(watched(frozen), CopiesFound(end=100, outcome=outcome, message="30 records have no copy."))
         assert (row.state, row.told) == (
             CutoverState.FROZEN,
             "It has ended at 100 for 10 s. 30 records have no copy.",

@@ -99,7 +99,7 @@ def test_the_clock_runs_from_the_first_stop_to_the_last_that_caught_up() -> None
         )
     )
     stopped = clock.downtime(shown, jobs_of(shown))
-    assert (stopped.first_ms, stopped.last_ms, stopped.running, stopped.unknown) == (first, last, 1, 1)
+    assert (stopped.first_ms, stopped.last_ms, stopped.running, stopped.without_time) == (first, last, 1, 1)
     assert stopped.length_ms(BEGAN_MS) == 100_000
 
     over = shown.with_look(status(job("a", S.CAUGHT_UP), job("b", S.CAUGHT_UP), seconds=30))

@@ -10,7 +10,7 @@ import pytest
 from offsetwise.comparison import Scene, partitions
 from offsetwise.config import Migration, load_migration
 from offsetwise.model import Cluster, LogRange, PartitionState, Snapshot, Subject, TopicState
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.workflow.scenes import WantedJob, stage
 
 GROUPS, TOPICS, WIDTH = 20, 10, 100
@@ -51,7 +51,7 @@ def joined(of: Migration) -> Scene:
     """Read the file, check it, and join it with both snapshots."""
     job = WantedJob.of(Subject.either(checkpoint="job", group=None))
     snapshots = snapshot(Cluster.OLD), snapshot(Cluster.NEW)
-    ((_, scene),) = stage(of, [job], snapshots=snapshots, groups=(), progress=unheard).items()
+    ((_, scene),) = stage(of, [job], snapshots=snapshots, groups=(), progress=no_progress).items()
     assert isinstance(scene, Scene), scene
     return scene
 

@@ -19,7 +19,7 @@ from tests.with_cases import with_cases
 def forgotten() -> None:
     """Look up entry points as a new process does, and again for the next test."""
     for registry in (TARGETS, ENGINES):
-        for known in ("_found", "installed"):
+        for known in ("_installed", "installed"):
             registry.__dict__.pop(known, None)
 
 

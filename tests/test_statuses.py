@@ -61,7 +61,7 @@ def test_ten_who_look_share_one_process_and_its_looks(watches: BackgroundStatuse
 
     def view(_: int) -> WatchedStatus:
         watches.start("m", arguments)
-        return seen_when(watches, lambda watched: watched.looks == 2)
+        return seen_when(watches, lambda watched: watched.look_count == 2)
 
     with ThreadPoolExecutor(VIEWERS) as viewers:
         views = list(viewers.map(view, range(VIEWERS)))
@@ -85,7 +85,7 @@ def test_it_ends_when_nobody_has_looked_for_a_while_and_what_it_saw_stays() -> N
     watched = seen_when(watches, lambda each: not each.running)
 
     assert watched.unwatched
-    assert watched.looks == 1
+    assert watched.look_count == 1
     watches.close()
 
 
@@ -97,7 +97,7 @@ def test_a_person_ends_it_and_watches_again(watches: BackgroundStatuses) -> None
     assert not seen_when(watches, lambda each: not each.running).unwatched
 
     watches.start("m", child(look(JobState.RUNNING), then=GOES_ON))
-    assert seen_when(watches, lambda each: each.looks == 1).running
+    assert seen_when(watches, lambda each: each.look_count == 1).running
     assert watches.begun == 2
 
 
@@ -112,7 +112,7 @@ def test_it_ends_with_the_process_that_looks() -> None:
 def test_looks_at_the_old_logs_and_messages_are_kept_beside(watches: BackgroundStatuses) -> None:
     logs = files.dump(seen([STILL]), indent=None)
     watches.start("m", child(logs, look(JobState.RUNNING), then=GOES_ON, message="out/x.json: expected a plan.\n"))
-    watched = seen_when(watches, lambda each: each.looks == 1 and bool(each.messages))
+    watched = seen_when(watches, lambda each: each.look_count == 1 and bool(each.messages))
     assert watched.logs is not None
     assert [row.end for row in watched.logs.partitions] == [100]
     assert watched.messages == ("out/x.json: expected a plan.",)
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_now_is_told_until_a_look_succeeds(watches: Backgrou
 
     again = f"import time\ntime.sleep(2)\nprint({look(JobState.RUNNING, 5)!r}, end='', flush=True)\n{GOES_ON}"
     watches.start("m", child(look(JobState.RUNNING), then=again, message=f"{silent}\n"))
-    assert seen_when(watches, lambda each: each.looks == 2).unread is None
+    assert seen_when(watches, lambda each: each.look_count == 2).unread is None
 
 
 def test_why_it_ended_is_kept(watches: BackgroundStatuses, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_why_it_ended_is_kept(watches: BackgroundStatuses, tmp_path: Path) -> No
 def test_a_line_that_is_no_look_is_an_error_and_stops_nobody(watches: BackgroundStatuses) -> None:
     broken = look(JobState.RUNNING).replace('"RUNNING"', '"FLYING"')
     watches.start("m", child(broken, look(JobState.STOPPED), then=GOES_ON))
-    watched = seen_when(watches, lambda each: each.looks == 1)
+    watched = seen_when(watches, lambda each: each.look_count == 1)
     assert watched.running
     assert watched.error is not None
 
@@ -157,7 +157,7 @@ def test_a_process_that_is_killed_inside_a_line_has_ended(watches: BackgroundSta
     half = look(JobState.STOPPED)[:40]
     watches.start("m", child(look(JobState.RUNNING), half, then="import os\nos.kill(os.getpid(), 9)\n"))
     watched = seen_when(watches, lambda each: not each.running)
-    assert (watched.looks, watched.ended) == (1, "Its process ended with exit code -9.")
+    assert (watched.look_count, watched.ended) == (1, "Its process ended with exit code -9.")
 
 
 def test_the_command_is_one_that_the_command_line_takes(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import pytest
-
 from offsetwise import files
 from offsetwise.findings.register import findings
 from tests.test_imports import SOURCES
+from tests.with_cases import with_cases
 
 ROOMS: Final = ("plan", "apply", "model", "translation", "findings", "approval", "store")
 WORDS: Final = re.compile(r"batch(es)?|uids?|savepoints?|leases?|shards?|spark|flink|kinesis|kcl")
@@ -128,7 +127,7 @@ def test_no_more_is_read_of_one_engine_than_is_listed() -> None:
     assert counts == UNASKED
 
 
-@pytest.mark.parametrize(
+@with_cases(
     "source",
     [
         "def later_batch(): ...",
@@ -146,9 +145,7 @@ def test_every_kind_of_name_is_seen(source: str) -> None:
     assert [*_found("plan.m", ast.parse(source))]
 
 
-@pytest.mark.parametrize(
-    "source", ["x.restart[0].batch", "uuid = 1", "x = 'batch'", "pending_batch_differs()", "released = 1"]
-)
+@with_cases("source", ["x.restart[0].batch", "uuid = 1", "x = 'batch'", "pending_batch_differs()", "released = 1"])
 def test_keys_codes_words_for_people_and_other_words_are_left_alone(source: str) -> None:
     assert not [*_found("plan.m", ast.parse(source))]
 

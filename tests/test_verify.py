@@ -389,7 +389,7 @@ def test_a_watch_looks_until_the_job_has_begun(tmp_path: Path) -> None:
     applied = Applied(tmp_path, COPY)
     heard: list[Verification] = []
 
-    made = watch(applied.look, wait=lambda: applied.batch(5), told=heard.append)
+    made = watch(applied.look, wait=lambda: applied.batch(5), report=heard.append)
 
     assert len(heard) == 2
     assert made.started
@@ -408,7 +408,7 @@ def test_nothing_is_decided_while_a_position_is_unknown(tmp_path: Path) -> None:
 def test_a_watch_ends_where_the_job_began_elsewhere(tmp_path: Path) -> None:
     applied = Applied(tmp_path, COPY)
 
-    made = watch(applied.look, wait=lambda: applied.batch(-5), told=lambda _: None)
+    made = watch(applied.look, wait=lambda: applied.batch(-5), report=lambda _: None)
     assert made.exit_code == 5
 
 

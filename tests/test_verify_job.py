@@ -387,7 +387,7 @@ def test_a_watch_goes_on_until_the_job_says_where_it_began(asked: Asked) -> None
             assert verified.job is not None
             seen.append(verified.job.origin)
 
-        watch(look, wait=lambda: None, told=heard)
+        watch(look, wait=lambda: None, report=heard)
 
     assert seen == [UNKNOWN, PLAN]
 

@@ -42,7 +42,7 @@ from offsetwise.watch.background import BackgroundSamplers
 from offsetwise.watch.command import watch
 from offsetwise.watch.metrics import HOST, MOST_PARTITIONS, LagMetrics, label, served
 from offsetwise.watch.reading import take_samples
-from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
+from offsetwise.watch.sampler import Keeper, Sampler, TakenSample, subjects_of
 from tests.commands import COMMAND, call
 from tests.engines.flink.files import kafka_source, metadata
 from tests.engines.spark.folders import write
@@ -75,11 +75,15 @@ def _dead(folder: Path) -> Path:
     return path
 
 
-def taken(of: LagSample, *, not_kept: StoreLockedError | None = None, found_beside: LagSample | None = None) -> Taken:
-    return Taken(subject=LagSubject.of(of), sample=of, alerts=alerts(of, found_beside), took_ms=250, not_kept=not_kept)
+def taken(
+    of: LagSample, *, not_kept: StoreLockedError | None = None, found_beside: LagSample | None = None
+) -> TakenSample:
+    return TakenSample(
+        subject=LagSubject.of(of), sample=of, alerts=alerts(of, found_beside), took_ms=250, not_kept=not_kept
+    )
 
 
-def scraped(*seen: Taken, most: int = MOST_PARTITIONS) -> dict[str, list[tuple[dict[str, str], float]]]:
+def scraped(*seen: TakenSample, most: int = MOST_PARTITIONS) -> dict[str, list[tuple[dict[str, str], float]]]:
     """Serve what was seen, scrape it over HTTP as Prometheus does, and parse it with Prometheus' own parser."""
     metrics = LagMetrics(most_partitions=most)
     for each in seen:
@@ -163,14 +167,14 @@ class TestMetrics:
 
 
 @pytest.fixture(scope="module")
-def hard_times(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Taken, ...], Path]:
+def hard_times(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[TakenSample, ...], Path]:
     """Three samples with both clusters down: the store's folder is a file; the store is locked and the checkpoint
     gone; the store is free again. Dead clusters take seconds each time, so this is done once.
     """
     folder = tmp_path_factory.mktemp("watched")
     migration = load_migration(_dead(folder))
     path = folder / "state" / "store.sqlite"
-    seen: list[Taken] = []
+    seen: list[TakenSample] = []
     keeper = Keeper(lambda: open_store(f"sqlite:///{path}", wait_s=0.1))
     sampler = Sampler(
         migration,
@@ -200,7 +204,7 @@ def hard_times(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Taken, .
 
 class TestHardTimes:
     def test_with_both_clusters_down_positions_stay_and_both_are_named(
-        self, hard_times: tuple[tuple[Taken, ...], Path]
+        self, hard_times: tuple[tuple[TakenSample, ...], Path]
     ) -> None:
         read = hard_times[0][0].sample
         assert [each.part for each in read.missing] == [LagPart.OLD, LagPart.NEW]
@@ -208,7 +212,7 @@ class TestHardTimes:
         assert all(p.old.hw is None and p.new.hw is None for p in read.partitions)
 
     def test_a_store_that_cannot_be_used_is_said_and_watching_goes_on(
-        self, hard_times: tuple[tuple[Taken, ...], Path]
+        self, hard_times: tuple[tuple[TakenSample, ...], Path]
     ) -> None:
         seen, path = hard_times
         assert [type(each.not_kept) for each in seen] == [StoreUnreachableError, StoreLockedError, type(None)]
@@ -217,7 +221,7 @@ class TestHardTimes:
         assert [each.head.taken_at_ms for each in kept] == [seen[2].sample.taken_at_ms]
 
     def test_a_checkpoint_that_was_deleted_stays_in_view_without_positions(
-        self, hard_times: tuple[tuple[Taken, ...], Path]
+        self, hard_times: tuple[tuple[TakenSample, ...], Path]
     ) -> None:
         first, second, _ = (each.sample for each in hard_times[0])
         assert {each.key for each in first.partitions} == {each.key for each in second.partitions} != set()
@@ -283,7 +287,7 @@ class TestCommand:
     def test_a_signal_that_the_system_gives_to_another_thread_ends_it_too(self, dead: Path, tmp_path: Path) -> None:
         heard: list[int] = []
 
-        def end(_: Taken) -> None:
+        def end(_: TakenSample) -> None:
             heard.append(threading.get_ident())
             if len(heard) == 1:
                 signal.pthread_kill(heard[0], signal.SIGTERM)
@@ -326,7 +330,7 @@ class TestBackground:
             samplers.start("mine", load_migration(dead), 60, [ORDERS])
         assert [each.name for each in threading.enumerate()].count("offsetwise-watch-mine") == 1
 
-        state = _until(lambda: (now := samplers.sampling("mine")) is not None and now.taken == 1 and now)
+        state = _until(lambda: (now := samplers.sampling("mine")) is not None and now.sampled == 1 and now)
         assert state
         samplers.stop("mine")
         samplers.close()

@@ -15,6 +15,7 @@ from offsetwise.config import load_migration
 from offsetwise.config.waves import WaveConfig, check_waves, in_order
 from offsetwise.errors import ConfigError
 from offsetwise.model import Subject, SubjectKind
+from tests.with_cases import with_cases
 
 FILE = {
     "name": "m",
@@ -32,7 +33,7 @@ def loaded(folder: Path, **changes: Any) -> Migration:
     return Migration.load(path)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("jobs", "named"),
     [
         (["*"], ["checkpoint orders", "checkpoint pay[1]", "group etl-eu", "group etl-us", "group web"]),
@@ -57,7 +58,7 @@ def test_times_of_a_wave_are_read_with_their_zone(tmp_path: Path) -> None:
     assert (silent.not_before_ms, silent.window_ms) == (None, None)
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("waves", "said"),
     [
         ([{"name": "a", "jobs": []}], "waves.0.jobs cannot be used"),

@@ -73,10 +73,10 @@ class History:
         Raises:
             KeyError: It is not retained.
         """
-        found = next((index for index, one in enumerate(self.batches) if one.id == batch), None)
-        if found is None:
+        row = next((index for index, candidate in enumerate(self.batches) if candidate.id == batch), None)
+        if row is None:
             raise KeyError(batch)
-        return found
+        return row
 
     def moved(self, row: int, lanes: slice = slice(None)) -> tuple[Offsets, Flags]:
         """Return how far one batch moved each partition, and where that is known."""
@@ -92,9 +92,9 @@ class Amount:
     """Of the partitions whose beginning and end are known, and which did not go back."""
     partitions: int
     """Partitions whose beginning and end are known."""
-    unknown: int
+    without_start: int
     """Partitions that the batch names and whose beginning is not known."""
-    back: int
+    regressions: int
     """Partitions whose end lies before their beginning."""
 
     @property
@@ -161,18 +161,18 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
         batches: The retained batches, ascending.
         initial: The initial offsets of the query, where it has some. They are where batch 0 begins.
     """
-    kept = tuple(batches)
-    begins = tuple(initial) if not kept or kept[0].id == 0 else ()
-    rows = [begins, *(batch.sources for batch in kept)]
+    retained = tuple(batches)
+    begins = tuple(initial) if not retained or retained[0].id == 0 else ()
+    rows = [begins, *(batch.sources for batch in retained)]
     numbers = _partitions_by_topic(rows)
     lanes = tuple(
         Lane(source=source, topic=topic, partition=partition)
         for source, topic in sorted(numbers, key=_log_order)
         for partition in sorted(numbers[source, topic])
     )
-    places: dict[tuple[str, str], dict[int, int]] = {key: {} for key in numbers}
-    for place, lane in enumerate(lanes):
-        places[lane.source, lane.topic][lane.partition] = place
+    lane_indexes: dict[tuple[str, str], dict[int, int]] = {key: {} for key in numbers}
+    for index, lane in enumerate(lanes):
+        lane_indexes[lane.source, lane.topic][lane.partition] = index
     ends = np.zeros((len(rows), len(lanes)), dtype=np.int64)
     known = np.zeros(ends.shape, dtype=np.bool_)
     columns: dict[tuple[str, str], tuple[tuple[int, ...], npt.NDArray[np.intp]]] = {}
@@ -181,7 +181,7 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
             for offset in source.offsets:
                 key = (source.id, offset.topic)
                 if key not in columns or columns[key][0] != offset.partitions:
-                    of = places[key]
+                    of = lane_indexes[key]
                     columns[key] = (
                         offset.partitions,
                         np.array([of[number] for number in offset.partitions], dtype=np.intp),
@@ -191,9 +191,9 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
                 known[row, at] = True
     logs = []
     for (source_id, topic), group in groupby(enumerate(lanes), key=lambda pair: (pair[1].source, pair[1].topic)):
-        members = [place for place, _ in group]
+        members = [index for index, _ in group]
         logs.append(Log(source=source_id, topic=topic, first=members[0], count=len(members)))
-    return History(batches=kept, lanes=lanes, logs=tuple(logs), ends=ends, known=known)
+    return History(batches=retained, lanes=lanes, logs=tuple(logs), ends=ends, known=known)
 
 
 def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]:
@@ -224,7 +224,7 @@ def moments(history: History) -> tuple[BatchMoment, ...]:
     return tuple(batch_moments)
 
 
-def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> BatchStanding:
+def state_at(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> BatchStanding:
     """Return what the checkpoint holds at a moment, and what a failure right then would read again.
 
     A batch that is planned and not committed runs again from where it began. After its commit nothing is read again.
@@ -232,7 +232,7 @@ def standing(history: History, moment: BatchMoment, lanes: slice = slice(None)) 
     if moment.row is None or moment.phase is Phase.COMMITTED:
         row = 0 if moment.row is None else moment.row + 1
         start, known = history.ends[row, lanes], history.known[row, lanes]
-        nothing = Amount(records=0, partitions=int(known.sum()), unknown=0, back=0)
+        nothing = Amount(records=0, partitions=int(known.sum()), without_start=0, regressions=0)
         return BatchStanding(start=start, start_known=known, end=start, end_known=known, again=nothing)
     return BatchStanding(
         start=history.ends[moment.row, lanes],
@@ -257,8 +257,8 @@ def _amount(history: History, row: int, lanes: slice) -> Amount:
     return Amount(
         records=total(np.maximum(moved, 0)),
         partitions=int(known.sum()),
-        unknown=int((history.known[row + 1, lanes] & ~known).sum()),
-        back=int((moved < 0).sum()),
+        without_start=int((history.known[row + 1, lanes] & ~known).sum()),
+        regressions=int((moved < 0).sum()),
     )
 
 

@@ -26,7 +26,7 @@ def damaged(problem: str) -> FileError:
     return FileError(problem, fix="Install Offsetwise again: pip install --force-reinstall --no-deps offsetwise.")
 
 
-def beside(name: str) -> Path:
+def bundled_path(name: str) -> Path:
     """Return a file or folder that stands beside `lib/` in a checkout, and inside of the package in a wheel."""
     package = Path(str(package_files("offsetwise")))
     installed = package / "beside"

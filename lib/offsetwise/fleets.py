@@ -169,15 +169,19 @@ def assemble(
         troubles: Roots that could not be looked into, or not whole.
         folders: How many folders were looked into.
     """
-    alike = Counter(one.job_id for one in read if isinstance(one, Checkpoint) and one.job_id is not None)
+    alike = Counter(
+        checkpoint.job_id for checkpoint in read if isinstance(checkpoint, Checkpoint) and checkpoint.job_id is not None
+    )
     return Fleet(
         rows=tuple(
             FleetRow(
-                read=one,
-                names=names.get(one.uri, ()),
-                same_query=alike.get(one.job_id, 1) if isinstance(one, Checkpoint) and one.job_id is not None else 1,
+                read=checkpoint,
+                names=names.get(checkpoint.uri, ()),
+                same_query=alike.get(checkpoint.job_id, 1)
+                if isinstance(checkpoint, Checkpoint) and checkpoint.job_id is not None
+                else 1,
             )
-            for one in read
+            for checkpoint in read
         ),
         roots=tuple(roots),
         troubles=tuple(troubles),

@@ -12,7 +12,7 @@ SELDOM: Final = 50_000
 """New objects between two looks, instead of 700."""
 
 _lock: Final = threading.Lock()
-_found: Final[list[tuple[int, int, int]]] = []
+_thresholds: Final[list[tuple[int, int, int]]] = []
 """The thresholds that each of those within found: the first one those to go back to."""
 
 
@@ -24,14 +24,14 @@ def collected_seldom() -> Iterator[None]:
     partitions. Garbage in cycles is still found, only later.
     """
     with _lock:
-        _found.append(gc.get_threshold())
-        newest, *older = _found[-1]
+        _thresholds.append(gc.get_threshold())
+        newest, *older = _thresholds[-1]
         if 0 < newest < SELDOM:
             gc.set_threshold(SELDOM, *older)
     try:
         yield
     finally:
         with _lock:
-            usual = _found.pop()
-            if not _found:
+            usual = _thresholds.pop()
+            if not _thresholds:
                 gc.set_threshold(*usual)

@@ -47,12 +47,12 @@ def locked_jars(name: str, *, java: Callable[[], str]) -> Path:
     Raises:
         JarError: The jars cannot be fetched (the end of Ivy's log is in the message), or are not those of the lock.
     """
-    wanted = locked()[name]
+    pinned = locked()[name]
     # Another list is another folder: releases with other jars use one cache.
-    folder = cache_folder() / f"{name}-{sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:8]}"
+    folder = cache_folder() / f"{name}-{sha256(json.dumps(pinned, sort_keys=True).encode()).hexdigest()[:8]}"
     if not folder.is_dir():
-        _fetch(folder, wanted, java())
-    _compare(folder, wanted)
+        _fetch(folder, pinned, java())
+    _compare(folder, pinned)
     return folder
 
 
@@ -70,9 +70,9 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
     Raises:
         JarError: They cannot be fetched; the end of Ivy's log is in the message.
     """
-    wanted = [coordinate.split(":") for coordinate in coordinates]
+    artifacts = [coordinate.split(":") for coordinate in coordinates]
     ivy_file = work / "ivy.xml"
-    ivy_file.write_text(_ivy_module(wanted, transitive=transitive), encoding="utf-8")
+    ivy_file.write_text(_ivy_module(artifacts, transitive=transitive), encoding="utf-8")
     command = [java, "-jar", str(_ivy_jar()), "-ivy", str(ivy_file), "-cache", str(work / "ivy")]
     command += ["-types", "jar", "bundle", "maven-plugin", "so", "-retrieve", str(work / "jars" / pattern)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - arguments are our own
@@ -92,21 +92,21 @@ def sha256_of(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _fetch(folder: Path, wanted: Mapping[str, str], java: str) -> None:
+def _fetch(folder: Path, pinned: Mapping[str, str], java: str) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(mkdtemp(dir=folder.parent, prefix="fetching-"))
     try:
-        jars = resolve(folder.name, work, wanted, java, pattern="[artifact]-[revision].[ext]", transitive=False)
-        _compare(jars, wanted)
+        jars = resolve(folder.name, work, pinned, java, pattern="[artifact]-[revision].[ext]", transitive=False)
+        _compare(jars, pinned)
         if not folder.is_dir():
             jars.rename(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _compare(folder: Path, wanted: Mapping[str, str]) -> None:
+def _compare(folder: Path, pinned: Mapping[str, str]) -> None:
     """Refuse a folder that holds anything else than the jars of the lock: a class path takes whatever is there."""
-    expected = {_file(coordinates): digest for coordinates, digest in wanted.items()}
+    expected = {_file(coordinates): digest for coordinates, digest in pinned.items()}
     results = {path.name: path for path in folder.iterdir()}
     for name in sorted(expected.keys() | results.keys()):
         if name not in expected:
@@ -129,13 +129,13 @@ def _file(coordinates: str) -> str:
     return f"{name}-{version}.{kind[0] if kind else 'jar'}"
 
 
-def _ivy_module(wanted: Iterable[list[str]], *, transitive: bool) -> str:
+def _ivy_module(artifacts: Iterable[list[str]], *, transitive: bool) -> str:
     whole = str(transitive).lower()
     dependencies = "".join(
         f'<dependency org="{org}" name="{name}" rev="{rev}" transitive="{whole}">'
-        + "".join(f'<artifact name="{name}" type="{each}" ext="{each}"/>' for each in kind)
+        + "".join(f'<artifact name="{name}" type="{artifact_type}" ext="{artifact_type}"/>' for artifact_type in kind)
         + "</dependency>"
-        for org, name, rev, *kind in wanted
+        for org, name, rev, *kind in artifacts
     )
     return (
         '<ivy-module version="2.0"><info organisation="offsetwise" module="jars"/>'

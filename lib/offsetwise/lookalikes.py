@@ -68,8 +68,8 @@ def without_invisible(text: str, instead: str = "") -> str:
     >>> without_invisible("a\u034fd\u3164a"), without_invisible("ada\u2800smith", " ")
     ('ada', 'ada smith')
     """
-    seen: str = _INVISIBLE.sub(instead, text)
-    return seen
+    visible: str = _INVISIBLE.sub(instead, text)
+    return visible
 
 
 def code_points(characters: Iterable[str]) -> str:
@@ -89,8 +89,8 @@ def skeleton(text: str) -> str:
     >>> skeleton("аda") == skeleton("ada"), skeleton("ıda") == skeleton("ida"), skeleton("ada") == skeleton("ida")
     (True, True, False)
     """
-    seen = without_invisible(unicodedata.normalize("NFD", text))
-    return unicodedata.normalize("NFD", seen.translate(_prototypes()))
+    visible = without_invisible(unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFD", visible.translate(_prototypes()))
 
 
 def folded(text: str) -> str:
@@ -181,7 +181,10 @@ def _word(word: str) -> str:
 def _prototypes() -> Mapping[int, str]:
     lines = (package_files("offsetwise") / "confusables.tsv").read_text(encoding="ascii").splitlines()
     pairs = (line.split("\t") for line in lines if not line.startswith("#"))
-    return {int(one, 16): "".join(chr(int(each, 16)) for each in prototype.split()) for one, prototype in pairs}
+    return {
+        int(code_point, 16): "".join(chr(int(code, 16)) for code in prototype.split())
+        for code_point, prototype in pairs
+    }
 
 
 @cache

@@ -51,12 +51,12 @@ def publish(path: Path, text: str, check: Callable[[Path], object], *, instead_o
         FileError: There is one, or it holds something else by now, or it cannot be written. Nothing was changed.
     """
     path = Path(os.path.realpath(path)) if instead_of is not None else path
-    beside = _beside(path)
+    temporary_path = _temporary_path(path)
     try:
-        _write_whole(beside, text, mode=0o600)
-        check(beside)
+        _write_whole(temporary_path, text, mode=0o600)
+        check(temporary_path)
         if instead_of is None:
-            os.link(beside, path)
+            os.link(temporary_path, path)
         elif regular_files.read_named(path, len(instead_of)) != instead_of:
             raise FileError(
                 f"{path}: expected the file as it was read, found that somebody has changed it since. Nothing was "
@@ -64,14 +64,14 @@ def publish(path: Path, text: str, check: Callable[[Path], object], *, instead_o
                 fix="Give the same command again.",
             )
         else:
-            beside.chmod(stat.S_IMODE(path.stat().st_mode))
-            beside.replace(path)
+            temporary_path.chmod(stat.S_IMODE(path.stat().st_mode))
+            temporary_path.replace(path)
     except OSError as error:
         why = "something of that name exists" if isinstance(error, FileExistsError) else error.strerror or str(error)
         raise _not_new(path, why) from error
     finally:
         with suppress(OSError):
-            beside.unlink()
+            temporary_path.unlink()
 
 
 def write_over(path: Path, text: str) -> None:
@@ -80,13 +80,13 @@ def write_over(path: Path, text: str) -> None:
     Raises:
         FileError: It cannot be written; what stood there before still does.
     """
-    beside = _beside(path)
+    temporary_path = _temporary_path(path)
     try:
-        _write_whole(beside, text, mode=0o666)
-        beside.replace(path)
+        _write_whole(temporary_path, text, mode=0o666)
+        temporary_path.replace(path)
     except OSError as error:
         with suppress(OSError):
-            beside.unlink()
+            temporary_path.unlink()
         raise FileError(
             f"{path}: expected to write it, but {error.strerror or error}. It is as it was before.",
             fix="Make room, or name another folder; the same command then goes on with what is missing.",
@@ -112,7 +112,7 @@ def append_line(path: Path, line: str) -> None:
         ) from error
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """Return a name in the same folder that nobody else uses."""
     return path.with_name(f".offsetwise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
 

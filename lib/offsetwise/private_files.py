@@ -15,7 +15,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 class Opening:
     """What lets others in."""
 
-    found: str
+    problem: str
     fix: str
 
 
@@ -38,14 +38,14 @@ def opening(path: Path, *, shared_folder: bool) -> Opening | None:
     for of, owner in ((whole, file.st_uid), (whole.parent, folder.st_uid)):
         if owner not in (os.geteuid(), 0):
             return Opening(
-                found=f"{of} belongs to another user (uid {owner})",
+                problem=f"{of} belongs to another user (uid {owner})",
                 fix=f"Run `chown {os.geteuid()} {of}` if you know what it is, or name another file.",
             )
     if file.st_mode & _OTHERS:
-        return Opening(found=f"mode {stat.S_IMODE(file.st_mode):04o}", fix=f"Run `chmod 600 {whole}`.")
+        return Opening(problem=f"mode {stat.S_IMODE(file.st_mode):04o}", fix=f"Run `chmod 600 {whole}`.")
     if folder.st_mode & _OTHERS_WRITE and not (shared_folder and folder.st_mode & stat.S_ISVTX):
         return Opening(
-            found=f"it in {whole.parent}, where others may write (mode {stat.S_IMODE(folder.st_mode):04o})",
+            problem=f"it in {whole.parent}, where others may write (mode {stat.S_IMODE(folder.st_mode):04o})",
             fix=f"Run `chmod go-w {whole.parent}`, or move it to a folder of your own.",
         )
     return None

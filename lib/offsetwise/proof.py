@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class Proof:
     """What the records said, by partition and offset; empty where none were read."""
 
-    found: Mapping[tuple[TopicPartition, int], FoundPosition] = field(default_factory=dict)
+    matches: Mapping[tuple[TopicPartition, int], FoundPosition] = field(default_factory=dict)
     pending_equal: Mapping[tuple[TopicPartition, int, int], bool] = field(default_factory=dict)
     """By partition, and the first and the last end of the pending batch: two sources may read one topic."""
     unread: Mapping[tuple[TopicPartition, int], ClusterError] = field(default_factory=dict)
@@ -68,13 +68,13 @@ class Proof:
         unread = next((self.unread[key] for key in sorted(keys) if key in self.unread), None)
         if unread is not None:
             raise unread
-        results = {key: self.found[key] for key in keys if key in self.found}
+        results = {key: self.matches[key] for key in keys if key in self.matches}
         batches = [
             (partition, first, last) for partition, first, last in ends if first is not None and last is not None
         ]
         equal = {batch: self.pending_equal[batch] for batch in batches if batch in self.pending_equal}
         ways = {key: self.ways[key] for key in results if key in self.ways}
-        return Proof(found=results, pending_equal=equal, ways=ways, salt=self.salt if results else "")
+        return Proof(matches=results, pending_equal=equal, ways=ways, salt=self.salt if results else "")
 
 
 @collected_seldom()
@@ -100,7 +100,7 @@ def prove(
     for scene in scenes:
         of_job = [*_asks(scene, scene.queries)]
         by_job.append(of_job)
-        asks |= {ask.place: ask for ask in of_job}
+        asks |= {ask.old_position: ask for ask in of_job}
     if not asks:
         return Proof()
     match = _content_match(scenes, properties, progress)
@@ -108,8 +108,8 @@ def prove(
     answered = match.find(*by_job)
     results = {key: answered[ask] for key, ask in asks.items() if ask in answered}
     equal = _pending(match, [query for scene in scenes for query in scene.queries], asks, results)
-    unread = {ask.place: error for ask, error in reader.unread.items()}
-    return Proof(found=results, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
+    unread = {ask.old_position: error for ask, error in reader.unread.items()}
+    return Proof(matches=results, pending_equal=equal, unread=unread, ways=reader.ways, salt=reader.salt.hex())
 
 
 def _content_match(
@@ -142,12 +142,14 @@ def _content_match(
             if first is not None and last is not None
         },
         clock_skew_ms=1_000 * migration.content.clock_skew_s,
-        log_ranges=lambda side, wanted: reader_of(migration.cluster(side)).log_ranges(migration.cluster(side), wanted),
+        log_ranges=lambda side, partitions: reader_of(migration.cluster(side)).log_ranges(
+            migration.cluster(side), partitions
+        ),
     )
 
 
-def _as_offsets(found: Mapping[TopicPartition, AnyPosition | None]) -> dict[TopicPartition, int | None]:
-    return {at: offset_or_none(position) for at, position in found.items()}
+def _as_offsets(positions: Mapping[TopicPartition, AnyPosition | None]) -> dict[TopicPartition, int | None]:
+    return {at: offset_or_none(position) for at, position in positions.items()}
 
 
 def _offsets(position: Query) -> tuple[int | None, int | None]:
@@ -175,14 +177,14 @@ def _ask(scene: Scene, position: Query, offset: int) -> Ask | None:
         target=target,
         natives_excluded=scene.migration.writers is Writers.MIRROR_ONLY,
         preserving=scene.migration.link is Link.PRESERVING,
-        seen=(
-            _seen(scene, Cluster.OLD, position.topic_partition),
-            _seen(scene, Cluster.NEW, position.new_topic_partition),
+        logs=(
+            _log_of(scene, Cluster.OLD, position.topic_partition),
+            _log_of(scene, Cluster.NEW, position.new_topic_partition),
         ),
     )
 
 
-def _seen(scene: Scene, side: Cluster, at: TopicPartition) -> SeenLog:
+def _log_of(scene: Scene, side: Cluster, at: TopicPartition) -> SeenLog:
     snapshot = scene.old if side is Cluster.OLD else scene.new
     return seen_log(snapshot, scene.topics[side].get(at.topic), scene.partitions[side].get(at))
 
@@ -191,7 +193,7 @@ def _pending(
     match: ContentMatch,
     positions: Iterable[Query],
     asks: Mapping[tuple[TopicPartition, int], Ask],
-    found: Mapping[tuple[TopicPartition, int], FoundPosition],
+    located_all: Mapping[tuple[TopicPartition, int], FoundPosition],
 ) -> dict[tuple[TopicPartition, int, int], bool]:
     """Compare the records of the pending batch on both clusters, where both its ends are proven."""
     batches: dict[tuple[TopicPartition, int, int], Ask] = {}
@@ -199,44 +201,49 @@ def _pending(
     for position in positions:
         partition = position.topic_partition
         first, last = _offsets(position)
-        if first is None or last is None or (partition, first) not in found or (partition, last) not in found:
+        if (
+            first is None
+            or last is None
+            or (partition, first) not in located_all
+            or (partition, last) not in located_all
+        ):
             continue
-        begin, end = (_place(found[partition, offset], offset) for offset in (first, last))
-        known = found[partition, first].answer.batch if match.batch_ends.get((partition, first)) == last else None
+        begin, end = (_proven_offset(located_all[partition, offset], offset) for offset in (first, last))
+        known = located_all[partition, first].answer.batch if match.batch_ends.get((partition, first)) == last else None
         if known is not None and (known.start, known.end) == (begin, end):
             equal[partition, first, last] = known.same
         elif begin is not None and end is not None and begin <= end and first <= last:
             ask = asks[partition, first]
             target = replace(ask.target, old=Span(start=first, end=last), new=Span(start=begin, end=end))
-            target = affordable(target, found[partition, first].answer.record_bytes)
+            target = affordable(target, located_all[partition, first].answer.record_bytes)
             batches[partition, first, last] = replace(ask, target=target)
-    asked = match.same_records(list(batches.values())) if batches else {}
-    return equal | {key: asked[ask] for key, ask in batches.items() if ask in asked}
+    answers = match.same_records(list(batches.values())) if batches else {}
+    return equal | {key: answers[ask] for key, ask in batches.items() if ask in answers}
 
 
-def _place(found: FoundPosition, offset: int) -> int | None:
-    if found.preserved:
+def _proven_offset(located: FoundPosition, offset: int) -> int | None:
+    if located.preserved:
         return offset
-    return None if found.answer.cut is None else found.answer.cut.place
+    return None if located.answer.cut is None else located.answer.cut.proven_offset
 
 
 def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[PositionStanding]:
     """Hold every position against both clusters, with what the records told of it."""
     queries = [position for position in positions if position.states_offset]
-    for position, standing in zip(queries, standings_of(scene, queries), strict=True):
-        result = standing._replace(same=_stands_alike(position, standing.partition, read))
-        found = read.found.get((standing.partition, offset_of(standing.offset))) if read.found else None
-        if found is not None and found.answer.cut is not None and found.answer.timed:
-            at_raw = found.answer.cut.at_raw
-            before = [neighbour.timestamp_ms for neighbour in at_raw if (neighbour.new_offset or 0) < standing.offset]
-            result = result._replace(time_on_old=found.answer.time_before, time_on_new=before[-1] if before else None)
+    for position, state in zip(queries, standings_of(scene, queries), strict=True):
+        result = state._replace(same=_stands_alike(position, state.partition, read))
+        located = read.matches.get((state.partition, offset_of(state.offset))) if read.matches else None
+        if located is not None and located.answer.cut is not None and located.answer.timed:
+            at_raw = located.answer.cut.at_raw
+            before = [neighbour.timestamp_ms for neighbour in at_raw if (neighbour.new_offset or 0) < state.offset]
+            result = result._replace(time_on_old=located.answer.time_before, time_on_new=before[-1] if before else None)
         yield result
 
 
 def _stands_alike(position: Query, partition: TopicPartition, read: Proof) -> bool:
     """Return whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
     return position.new_topic == position.topic and all(
-        (found := read.found.get((partition, number))) is not None and _place(found, number) == number
+        (located := read.matches.get((partition, number))) is not None and _proven_offset(located, number) == number
         for number in _offsets(position)
         if number is not None
     )
@@ -266,10 +273,10 @@ def match_of(scene: Scene, query: Query, read: Proof) -> Match:
 def _unread(scene: Scene, position: Query, translation: Translation) -> Translation:
     """Lower what is known of a position whose record was not read, where the engine writes the same for several."""
     topic = scene.topics[Cluster.OLD].get(position.topic)
-    asked = scene.live and topic is not None and topic.id is not None
+    was_read = scene.live and topic is not None and topic.id is not None
     return replace(
         translation,
-        exactness=Exactness.CLAIMED if asked and translation.exactness.proven else translation.exactness,
+        exactness=Exactness.CLAIMED if was_read and translation.exactness.proven else translation.exactness,
         replay=None,
         skip=None,
         reason=f"{translation.reason} The record before the position was not read: {position.processed} is certain, "
@@ -308,7 +315,7 @@ def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
         there = query.new_topic_partition
         return Match(query=query, stream=scene.translate(at, partition, there, old=scene.old, new=scene.new))
     offset = offset_of(at)
-    position = read.found.get((partition, offset))
+    position = read.matches.get((partition, offset))
     candidates = candidates_of(scene, query, offset)
     mirror_maker = mm2_answer(offset, query.topic, query.partition, scene.syncs)
     match = Match(
@@ -368,11 +375,11 @@ def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str
     )
 
 
-def _probed(found: FoundPosition) -> str:
-    probes = found.probes
+def _probed(located: FoundPosition) -> str:
+    probes = located.probes
     if probes is None:
         return ""
-    if found.preserved:
+    if located.preserved:
         agree = f"{probes.agree:,} unique records have the same offset on both, none differs."
         return f"Probed at several positions: {agree}"
     return (
@@ -381,11 +388,11 @@ def _probed(found: FoundPosition) -> str:
     )
 
 
-def _guesses(found: FoundPosition, offset: int) -> Iterator[Candidate]:
-    if found.at_time is not None:
-        said = f"The new log reaches the time of the record before the position at {found.at_time}."
-        yield Candidate(method=Method.TIMESTAMP, lo=found.at_time, hi=found.at_time, said_by=said, guess=True)
-    if found.answer.origin_shift is not None:
-        place = offset + found.answer.origin_shift
-        said = f"The nearest provenance header puts the position at {place}."
-        yield Candidate(method=Method.HEADER, lo=place, hi=place, said_by=said, guess=True)
+def _guesses(located: FoundPosition, offset: int) -> Iterator[Candidate]:
+    if located.at_time is not None:
+        said = f"The new log reaches the time of the record before the position at {located.at_time}."
+        yield Candidate(method=Method.TIMESTAMP, lo=located.at_time, hi=located.at_time, said_by=said, guess=True)
+    if located.answer.origin_shift is not None:
+        shifted_offset = offset + located.answer.origin_shift
+        said = f"The nearest provenance header puts the position at {shifted_offset}."
+        yield Candidate(method=Method.HEADER, lo=shifted_offset, hi=shifted_offset, said_by=said, guess=True)

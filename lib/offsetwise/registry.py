@@ -88,7 +88,7 @@ class Registry(MutableMapping[str, Load]):
     @cached_property
     def installed(self) -> Mapping[str, Installed]:
         """What installed distributions bring, by name; none that two of them, or the product itself, bring."""
-        return {name: of[0] for name, of in self._found.items() if len(of) == 1 and name not in self._own}
+        return {name: of[0] for name, of in self._installed.items() if len(of) == 1 and name not in self._own}
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Registry(MutableMapping[str, Load]):
         return tuple(
             f"{self.group} {name!r} of {' and '.join(installed.distribution for installed in of)} is not used: "
             + ("Offsetwise has one of that name itself." if name in self._own else "two plug-ins have the name.")
-            for name, of in self._found.items()
+            for name, of in self._installed.items()
             if len(of) > 1 or name in self._own
         )
 
@@ -120,16 +120,16 @@ class Registry(MutableMapping[str, Load]):
         """
 
         def loaded(load: Load) -> T:
-            found = load()
+            value = load()
             at = name if name in self._own else self.installed[name].value + self.part
-            if not isinstance(found, kind):
-                raise TypeError(f"{at} is a {type(found).__name__}, no {kind.__name__}")
-            if (called := getattr(found, "name", name)) != name:
-                raise ValueError(f"{at} is called {called!r}")
-            return found
+            if not isinstance(value, kind):
+                raise TypeError(f"{at} is a {type(value).__name__}, no {kind.__name__}")
+            if (actual_name := getattr(value, "name", name)) != name:
+                raise ValueError(f"{at} is called {actual_name!r}")
+            return value
 
-        made: T = self._loaded(name, loaded)
-        return made
+        result: T = self._loaded(name, loaded)
+        return result
 
     def loadable(self, kind: type[T], names: Iterable[str]) -> Iterator[T]:
         """Yield the object of each name, but for those of plug-ins that cannot be loaded; see `load_object`."""
@@ -161,7 +161,7 @@ class Registry(MutableMapping[str, Load]):
             ) from error
 
     @cached_property
-    def _found(self) -> Mapping[str, list[Installed]]:
+    def _installed(self) -> Mapping[str, list[Installed]]:
         from importlib.metadata import entry_points  # noqa: PLC0415 - it takes 60 ms, and not every command asks
 
         results: dict[str, list[Installed]] = {}

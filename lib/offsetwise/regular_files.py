@@ -135,8 +135,8 @@ class Folders:
                 raise OSError(errno.EINVAL, "it is no plain absolute path", path)
             here = here or "/"
         folder = folder or self._keep("/", os.open("/", _SEARCH))
-        for one in reversed(missing):
-            folder = self._keep(one, _open(one.rpartition("/")[2], _SEARCH, folder.fd, one))
+        for subpath in reversed(missing):
+            folder = self._keep(subpath, _open(subpath.rpartition("/")[2], _SEARCH, folder.fd, subpath))
         return folder
 
     def within(self, path: str, action: Callable[[str, int], _T]) -> _T:
@@ -173,8 +173,8 @@ class Folders:
         fd = self.open_folder(path)
         try:
             with os.scandir(fd) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
-            yield found
+                listing = sorted(entries, key=lambda entry: entry.name)
+            yield listing
         finally:
             os.close(fd)
 
@@ -187,7 +187,7 @@ class Folders:
         with self.listed(path) as entries:
             return [entry.name for entry in entries]
 
-    def look(self, path: str) -> os.stat_result | None:
+    def stat(self, path: str) -> os.stat_result | None:
         """Return what has a name; a link is a link, and None is nothing.
 
         Raises:

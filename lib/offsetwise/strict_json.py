@@ -111,8 +111,8 @@ def _text(data: bytes) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     results = dict(pairs)
     if len(results) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        visited: set[str] = set()
+        twice = next(key for key, _ in pairs if key in visited or visited.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"the key {twice[:60]!r} appears twice in one object")
     return results
 

@@ -87,7 +87,7 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+        visited: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
                 raise yaml.constructor.ConstructorError(
@@ -96,11 +96,11 @@ class _Loader(yaml.SafeLoader):
                     f"the key {getattr(key, 'value', '…')!r} is not a text; put it in quotes",
                     key.start_mark,
                 )
-            if key.value in seen:
+            if key.value in visited:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key.value!r} appears twice", key.start_mark
                 )
-            seen.add(key.value)
+            visited.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
 
@@ -162,32 +162,32 @@ def _yaml_problem(error: Exception) -> str:
 def _explained(path: Path, error: ValidationError, noun: FileNoun) -> ConfigError:
     errors = error.errors(include_input=False, include_url=False)
     first = errors[0]
-    place = ".".join(str(part) for part in first["loc"]) or "the top level"
+    field = ".".join(str(part) for part in first["loc"]) or "the top level"
     more = f" ({len(errors) - 1:,} more problems.)" if len(errors) > 1 else ""
     context = first.get("ctx", {})
     match first["type"]:
         case "unknown_key":
             near = difflib.get_close_matches(context["key"], context["known"], n=1)
             return ConfigError(
-                f"{path}: {place} has the unknown key {context['key']!r}, so what it asks for would be ignored.{more}",
+                f"{path}: {field} has the unknown key {context['key']!r}, so what it asks for would be ignored.{more}",
                 fix=f"Did you mean {near[0]!r}?" if near else f"Use only: {', '.join(context['known'])}.",
             )
         case "missing":
-            return ConfigError(f"{path}: {place} is missing.{more}", fix=f"Add {place}.")
+            return ConfigError(f"{path}: {field} is missing.{more}", fix=f"Add {field}.")
         case "both":
             return ConfigError(
-                f"{path}: {place} has master and remote, expected one of them, so it is unclear where records "
+                f"{path}: {field} has master and remote, expected one of them, so it is unclear where records "
                 f"are read.{more}",
                 fix="Keep master for a Spark of your own, remote for a Spark Connect server.",
             )
         case "merged":
             return ConfigError(
-                f"{path}: {place}.map gives two old topics the new name {context['name']!r}. "
+                f"{path}: {field}.map gives two old topics the new name {context['name']!r}. "
                 f"Merged topics have no single position.{more}",
                 fix="Give each old topic a new name of its own.",
             )
         case _:
             return ConfigError(
-                f"{path}: {place} cannot be used: {first['msg']}.{more}",
+                f"{path}: {field} cannot be used: {first['msg']}.{more}",
                 fix=f"Correct the value; {noun.described}",
             )

@@ -519,7 +519,7 @@ def test_the_application_of_another_stream_with_the_same_shards_is_refused(
 
 
 def read_leases_of(app: Application) -> dict[str, Position]:
-    return dict(read_leases(LeaseTable(config(app.endpoint), app.name)).places)
+    return dict(read_leases(LeaseTable(config(app.endpoint), app.name)).positions)
 
 
 def test_a_table_that_is_not_as_it_was_when_the_plan_was_drafted_is_stale(app: Application, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +27,7 @@ from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.position import OpaquePosition
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.engines.test_kinesis import DATA
+from tests.with_cases import with_cases
 
 SALT = bytes(16).hex()
 
@@ -61,11 +61,11 @@ class Copied:
             for index in range(low or 0, len(log) if high is None else min(high + 1, len(log)))
             if (side, wanted.partition, index) not in self.lost
         ]
-        below = [each for each in read if self._is_below(each[0], wanted.place)]
+        below = [each for each in read if self._is_below(each[0], wanted.position)]
         return ReadStretch(
             below=tuple(below),
             above=tuple(each for each in read if each not in below),
-            gone=frozenset(each for each in ends if (side, wanted.partition, each.sequence) in self.lost),
+            expired=frozenset(each for each in ends if (side, wanted.partition, each.sequence) in self.lost),
         )
 
     @staticmethod
@@ -166,9 +166,9 @@ def test_a_right_proof_is_made_again() -> None:
     assert held(THREE, RIGHT) == {Outcome.PASSED}
 
 
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("name", ["before", "after"])
-@pytest.mark.parametrize(
+@with_cases("number", [0, 1])
+@with_cases("name", ["before", "after"])
+@with_cases(
     "change",
     [
         {"identity": "1-5"},
@@ -211,7 +211,7 @@ def test_a_proof_of_the_streams_the_other_way_round_is_refused() -> None:
     assert without_proof(plan.positions[0], on_one_topic=False) is not None or Outcome.FAILED in held(THREE, plan)
 
 
-@pytest.mark.parametrize("moved", [0, 1, 5, 7, 8, 12])
+@with_cases("moved", [0, 1, 5, 7, 8, 12])
 def test_another_place_between_genuine_records_is_refused(moved: int) -> None:
     wide = [part_of(THREE, shard, 0, 5) for shard in (0, 1)]
     plan = planned((3, 3), place_of(moved), *wide)
@@ -220,8 +220,8 @@ def test_another_place_between_genuine_records_is_refused(moved: int) -> None:
     assert held(THREE, planned((3, 3), place_of(6), *wide)) == {Outcome.PASSED}
 
 
-@pytest.mark.parametrize("side", Cluster)
-@pytest.mark.parametrize("index", [2, 3])
+@with_cases("side", Cluster)
+@with_cases("index", [2, 3])
 def test_a_record_that_retention_took_is_unproven_and_can_be_accepted(side: Cluster, index: int) -> None:
     there = index if side is Cluster.OLD else THREE.new.index((0, index))
     lost = replace(THREE, lost=frozenset({(side, 0, there)}))
@@ -230,7 +230,7 @@ def test_a_record_that_retention_took_is_unproven_and_can_be_accepted(side: Clus
     assert [(each.outcome, each.unproven) for each in found] == [(Outcome.UNKNOWN, RIGHT.positions[0].topic_partition)]
 
 
-@pytest.mark.parametrize("exactness", [Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.PRESERVED])
+@with_cases("exactness", [Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.PRESERVED])
 def test_a_proven_position_without_its_records_is_refused(exactness: Exactness) -> None:
     empty = [PartProof(partition=shard, before=None, after=None) for shard in (0, 1)]
     nothing = Proof(salt=SALT, identity="", parts=tuple(empty))

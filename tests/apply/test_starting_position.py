@@ -45,7 +45,7 @@ def test_it_is_written_verified_and_taken_back(tmp_path: Path) -> None:
     }
     line = parse_line(file.read_text())
     assert line is not None
-    assert dict(line.places) == {f"shardId-{one.partition:012}": one.new_offset for one in plan.positions}
+    assert dict(line.positions) == {f"shardId-{one.partition:012}": one.new_offset for one in plan.positions}
     eyes = LiveReaders(migration=MIGRATION.model_copy(update={"write_roots": (str(tmp_path),)}))
     assert {each.turnout for each in MODULE.verify(plan, step, eyes, None)} == {Turnout.CONFIRMED}
     assert WRITER.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN

@@ -137,7 +137,7 @@ def test_a_plan_that_the_database_calls_approved_has_no_approval(anywhere: Scene
 
     sheet = anywhere.board.sheet(ADA, saved.plan)
     assert sheet is not None
-    assert (sheet.standing.approved, len(sheet.standing.counted)) == (False, 0)
+    assert (sheet.status.approved, len(sheet.status.counted)) == (False, 0)
     assert not isinstance(anywhere.approve(RITA, saved), Approved)
     assert anywhere.board.export(ADA, saved.plan, ExportKind.APPROVAL) == ()
     (plan,) = anywhere.board.export(ADA, saved.plan, ExportKind.PLAN)

@@ -23,6 +23,7 @@ from tests.attacks.hand_made import WAIT_S, XSRF, Jar, ask, consent, session, si
 from tests.attacks.rows import Verdict, attack
 from tests.attacks.web_servers import PUBLIC, Guarded, Served, anonymous, decided, guarded, public
 from tests.browser.conftest import CLI, ROOT
+from tests.with_cases import with_cases
 from tools.screenshots import pages
 
 __all__ = ["anonymous", "guarded", "public"]
@@ -60,7 +61,7 @@ def locked(address: str, jar: Jar | None = None, path: str = "compare", **how: o
     without="`Gatekeeper`",
 )
 class TestRebinding:
-    @pytest.mark.parametrize(
+    @with_cases(
         "host",
         ["evil.example:{port}", "evil.example", "127.0.0.1.evil.example:{port}", "localhost.:{port}", "0.0.0.0:{port}",
          "[::ffff:127.0.0.1]:{port}", "user@127.0.0.1:{port}", "127.0.0.1:{port}|evil.example", "", PUBLIC],
@@ -121,7 +122,7 @@ def test_no_message_writes_into_the_checkout(anonymous: Served) -> None:
     before=Verdict.HELD,
     without="the check of Origin in `Gatekeeper._misled`, and `server.enableCORS`",
 )
-@pytest.mark.parametrize("origin", [*FOREIGN, None])
+@with_cases("origin", [*FOREIGN, None])
 def test_a_foreign_page_gets_no_session(anonymous: Served, origin: str | None) -> None:
     assert refuses(anonymous.address, origin=origin)
     if origin is not None:

@@ -74,7 +74,7 @@ class _Watched(ValueReader):
         )
         shown = status_looks.all_caught_up(self._shown) if over else self._shown
         self.watched = replace(
-            watched, history=shown, logs=logs, looks=len(shown.moments), looked_at=now, running=not over
+            watched, history=shown, logs=logs, look_count=len(shown.moments), looked_at=now, running=not over
         )
         if self._silent is not None:
             why, then = self._silent.problem, now - timedelta(seconds=SILENT_S)

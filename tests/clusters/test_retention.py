@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offsetwise.clusters.retention import RetentionMethod, Standing, deadline
+from offsetwise.clusters.retention import ReaderPosition, RetentionMethod, deadline
 from offsetwise.lag.moments import Moment
 from offsetwise.model import PartitionState, TopicPartition
 from tests.clusters.values import log, topic
@@ -11,8 +11,8 @@ from tests.with_cases import with_cases
 RECORD_MS = 1_700_000_000_000
 
 
-def standing(offset: int = 1050, record_ms: int | None = RECORD_MS) -> Standing:
-    return Standing(
+def standing(offset: int = 1050, record_ms: int | None = RECORD_MS) -> ReaderPosition:
+    return ReaderPosition(
         of="group orders-etl",
         partition=TopicPartition("orders", 0),
         offset=offset,

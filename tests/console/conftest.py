@@ -18,7 +18,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import answers, board, reader
-from offsetwise.console.answers import Answers, Held, Question, Reading
+from offsetwise.console.answers import Answers, CachedAnswer, Question, Reading
 from offsetwise.console.plan.panel import unsent
 from offsetwise.console.reader import Reader
 from offsetwise.console.warm_spark import WarmSpark
@@ -70,13 +70,13 @@ def settle(page: AppTest) -> None:
 def answer_at_look(patched: pytest.MonkeyPatch, verb: str, number: int) -> None:
     """Let a question for this verb be answered right after the page looked for its answer for the n-th time."""
     gate, looks = threading.Event(), itertools.count(1)
-    run, held = Answers._run, Answers.held
+    run, held = Answers._run, Answers.cached
 
     def run_behind_gate(self: Answers, question: Question[Any], reading: Reading[Any]) -> None:
         assert gate.wait(timeout=60)
         run(self, question, reading)
 
-    def look(self: Answers, question: Question[Any]) -> Held[Any] | None:
+    def look(self: Answers, question: Question[Any]) -> CachedAnswer[Any] | None:
         found, reading = held(self, question), self.reading(question)
         if question.verb == verb and reading is not None and next(looks) == number:
             gate.set()
@@ -84,7 +84,7 @@ def answer_at_look(patched: pytest.MonkeyPatch, verb: str, number: int) -> None:
         return found
 
     patched.setattr(Answers, "_run", run_behind_gate)
-    patched.setattr(Answers, "held", look)
+    patched.setattr(Answers, "cached", look)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -141,4 +141,4 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> AskedFor:
 @pytest.fixture(autouse=True)
 def _nothing_unsent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin without the remarks that other tests of this process typed and did not send."""
-    monkeypatch.setattr(unsent, "_kept", OrderedDict())
+    monkeypatch.setattr(unsent, "_texts", OrderedDict())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from offsetwise import workflow
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
-from offsetwise.clusters.retention import Standing
+from offsetwise.clusters.retention import ReaderPosition
 from offsetwise.console.reader import Offered, PlanOf, Reader
 from offsetwise.console.warm_spark import SparkNow, Warmth
 from offsetwise.engines.batch_files import BatchFiles
@@ -115,7 +115,7 @@ class ValueReader(Reader):
         self.steps: tuple[Step, ...] = ()
         self.granted: Permissions | None = None
         self.acls: dict[Cluster, MinimumAcls] = {}
-        self.stand: tuple[Standing, ...] = ()
+        self.stand: tuple[ReaderPosition, ...] = ()
         self.seen: Comparison | None = None
         """What comparisons were made from; None where it is not kept."""
         self.state: StateRows | Exception = StateRows(batch=0, spark="4.0.0", kind="RocksDB", stores=())
@@ -248,7 +248,7 @@ class ValueReader(Reader):
         nothing = MinimumAcls(cluster=cluster, topics=(), commands=(), unread=())
         return self.acls.get(cluster, nothing)
 
-    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:  # noqa: ARG002 - the reader's
+    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[ReaderPosition, ...]:  # noqa: ARG002 - the reader's
         self.calls[f"standings {cluster}"] += 1
         progress("read the records at the positions", 1, 1)
         return self.stand

@@ -30,21 +30,21 @@ DOWN = ClusterUnreachableError("Cluster 'new': expected an answer, none came.", 
 def test_a_recorded_comparison_is_read_once() -> None:
     reader = ValueReader()
     answers = Answers(reader)
-    first = answers.held(SAMPLE)
+    first = answers.cached(SAMPLE)
     assert first is not None
-    assert answers.held(SAMPLE) is first
+    assert answers.cached(SAMPLE) is first
     assert reader.calls["recorded"] == 1
 
 
 def test_a_live_comparison_is_not_read_by_looking_for_it() -> None:
     reader = ValueReader(live=builders.comparison())
-    assert Answers(reader).held(LIVE) is None
+    assert Answers(reader).cached(LIVE) is None
     assert reader.calls["compare"] == 0
 
 
 def test_a_name_that_is_not_offered_reads_nothing() -> None:
     reader = ValueReader()
-    assert Answers(reader).held(Question.of(Reader.comparison, "nobody", ORDERS)) is None
+    assert Answers(reader).cached(Question.of(Reader.comparison, "nobody", ORDERS)) is None
     assert reader.calls["recorded"] == 0
 
 
@@ -58,7 +58,7 @@ def test_two_askers_share_one_reading() -> None:
     first.outcome.result(timeout=10)
     assert reader.calls["compare"] == 1
     assert first.steps == {"checkpoint": (1, 1), "old cluster": (40, 40)}
-    held = answers.held(LIVE)
+    held = answers.cached(LIVE)
     assert held is not None
     assert held.value == builders.comparison()
 
@@ -89,7 +89,7 @@ def test_a_reading_knows_how_long_the_one_before_took() -> None:
     assert first.took_before_s is None
     gate.set()
     first.outcome.result(timeout=10)
-    held = answers.held(LIVE)
+    held = answers.cached(LIVE)
     assert held is not None
     again = answers.read(LIVE)
     again.outcome.result(timeout=10)
@@ -101,10 +101,10 @@ def test_a_failed_reading_keeps_its_error_and_what_was_read_before() -> None:
     reader = ValueReader(live=builders.comparison())
     answers = Answers(reader)
     answers.read(LIVE).outcome.result(timeout=10)
-    before = answers.held(LIVE)
+    before = answers.cached(LIVE)
     reader.answer_with(DOWN)
     assert answers.read(LIVE).outcome.exception(timeout=10) is DOWN
-    assert answers.held(LIVE) is before
+    assert answers.cached(LIVE) is before
     reading = answers.reading(LIVE)
     assert reading is not None
     assert reading.outcome.exception() is DOWN
@@ -115,7 +115,7 @@ def test_reading_again_replaces_what_is_held() -> None:
     ids = []
     for _ in range(2):
         answers.read(LIVE).outcome.result(timeout=10)
-        held = answers.held(LIVE)
+        held = answers.cached(LIVE)
         assert held is not None
         ids.append(held.id)
     assert ids[0] != ids[1]
@@ -127,7 +127,7 @@ def test_only_a_bounded_number_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = ValueReader({name: builders.comparison(name=name) for name in ("a", "b", "c")})
     answers = Answers(reader)
     for subject in (*answers.offered[0].subjects, answers.offered[0].subjects[0]):
-        assert answers.held(Question.of(Reader.comparison, "sample", subject)) is not None
+        assert answers.cached(Question.of(Reader.comparison, "sample", subject)) is not None
     assert reader.calls["recorded"] == 4
 
 

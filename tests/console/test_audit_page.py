@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from offsetwise.console import board
 from offsetwise.console.operate import audit, audit_rows
-from offsetwise.console.operate.audit_rows import Typed, asked
+from offsetwise.console.operate.audit_rows import Typed, parsed
 from offsetwise.errors import StoreUnreachableError
 from offsetwise.review.access import SignIn
 from offsetwise.review.people import Person
@@ -384,5 +384,5 @@ def _down() -> Reviews:
     ids=["nothing", "digest of the screen", "times", "numbers"],
 )
 def test_what_is_typed_is_understood(typed: Typed, found: AuditFilter) -> None:
-    made: Any = asked(typed)
+    made: Any = parsed(typed)
     assert (made.filter, made.problems) == (found, ())

@@ -61,7 +61,7 @@ def test_its_comparison_and_snapshots_are_answered_from_the_file(handed: Handed)
     assert isinstance(made, BundleReader)
     (offered,) = [one for one in made.offered() if one.name == handed.migration]
     question = Question.of(Reader.comparison, offered.name, offered.subjects[0])
-    held = answers.Answers(made).held(question)
+    held = answers.Answers(made).cached(question)
     assert held is not None
     assert handed.bundle.observed is not None
     assert held.value == handed.bundle.observed

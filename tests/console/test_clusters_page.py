@@ -17,9 +17,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
-from offsetwise.clusters.retention import Standing
+from offsetwise.clusters.retention import ReaderPosition
 from offsetwise.console import answers
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.explore.clusters import mirror, range_chart, retention, topics
 from offsetwise.console.explore.clusters.range_chart import lanes_of, ranges, takeaway
 from offsetwise.console.explore.clusters.summary import View, view
@@ -247,11 +247,11 @@ def test_hostile_names_are_neutralised_in_downloads_and_charts() -> None:
 def viewed(read: Mapping[Cluster, ReadCluster]) -> View:
     st.cache_resource.clear()
     now = datetime.now(UTC)
-    return view(*(Held(id=number, at=now, value=value) for number, value in enumerate(read.values())))
+    return view(*(CachedAnswer(id=number, at=now, value=value) for number, value in enumerate(read.values())))
 
 
 def test_what_a_cluster_holds_that_was_not_read_is_unknown_and_not_absent() -> None:
-    shown = view(Held(id=1, at=datetime.now(UTC), value=clusters_of_tests.reference()[Cluster.OLD]), None)
+    shown = view(CachedAnswer(id=1, at=datetime.now(UTC), value=clusters_of_tests.reference()[Cluster.OLD]), None)
     figure = ranges(lanes_of(shown.pairs), LIGHT, both_read=False)
     said = [note.text for note in figure.layout.annotations if note.text.startswith("?")]
     assert said == ["? new: not read"] * 3
@@ -480,7 +480,7 @@ def test_the_acls_to_copy_stand_as_commands(open_page: OpenPage) -> None:
 def test_retention_names_its_method_and_the_time(open_page: OpenPage) -> None:
     asked = reader(live=True)
     asked.stand = (
-        Standing(
+        ReaderPosition(
             of="group orders-etl",
             partition=TopicPartition("orders", 0),
             offset=1050,

@@ -50,7 +50,7 @@ def watching(shown: StatusHistory, logs: Cutover | None = None, **changes: Any) 
         started_at=NOW - timedelta(seconds=70),
         history=shown,
         logs=logs,
-        looks=len(shown.moments),
+        look_count=len(shown.moments),
         looked_at=NOW if shown.moments else None,
     )
     made.watched = replace(state, **changes)

@@ -210,7 +210,7 @@ def test_editing_makes_a_new_version_and_drops_what_was_approved(kept: Store) ->
     press(page, "save")
 
     second = sheet_of(kept)
-    assert (second.row.number, second.row.state, second.standing.counted) == (2, State.DRAFT, ())
+    assert (second.row.number, second.row.state, second.status.counted) == (2, State.DRAFT, ())
     assert "1 approval of before count no more" in words(page)
     override = next(one.override for one in second.plan.positions if one.override is not None)
     assert (override.offset, override.reason) == (953, "Three test records that nobody needs.")

@@ -63,7 +63,7 @@ def page_of(path: str, offered: Offered, subject: Subject, **more: str) -> AppTe
 
 
 def frozen_of(offered: Offered, subject: Subject) -> Frozen:
-    compared = answers.current().held(Question.of(Reader.comparison, offered.name, subject))
+    compared = answers.current().cached(Question.of(Reader.comparison, offered.name, subject))
     assert compared is not None
     observed = READER.observed(offered.name, subject, compared.value)
     assert observed is not None
@@ -195,7 +195,7 @@ def test_lag_has_the_position_that_compare_proves(offered: Offered, subject: Sub
 
 @ALL
 def test_the_chart_of_a_failure_draws_every_offset_at_itself(offered: Offered, subject: Subject) -> None:
-    reading = answers.current().held(Question.of(Reader.checkpoint_reading, offered.name, subject.name, None))
+    reading = answers.current().cached(Question.of(Reader.checkpoint_reading, offered.name, subject.name, None))
     assert reading is not None
     if not reading.value.checkpoint.details.batches:
         pytest.skip("an engine without batches has no such chart")
@@ -245,9 +245,9 @@ def test_what_changes_says_how_many_do_and_shows_them_first(offered: Offered, su
     told = f"{changing:,} change" if changing else "no offset changes"
     assert positions.headline(rows).startswith(told)
     assert "as before" not in positions.headline(rows)
-    for look in positions.Look:
-        moved = [moves(row.position) for row in rows if row.look is look]
-        assert moved == sorted(moved, reverse=True) or look is positions.Look.UNSAFE
+    for look in positions.Attention:
+        moved = [moves(row.position) for row in rows if row.attention is look]
+        assert moved == sorted(moved, reverse=True) or look is positions.Attention.UNSAFE
 
 
 @ALL

@@ -101,7 +101,7 @@ class TestTakingOut:
         assert saved.digest in shown
         (sheet,) = [here.scene.board.sheet(VERA, saved.plan)]
         assert sheet is not None
-        assert sha256(sheet.standing.counted[0].envelope) in shown
+        assert sha256(sheet.status.counted[0].envelope) in shown
         dry = f"offsetwise apply {name}.json --migration migration.yaml --output applied/orders"
         assert dry in shown
         assert f"{dry} --approval {name}.approval-1.json --execute" in shown

@@ -260,7 +260,7 @@ class TestLive:
         held = answers.Answers(reader)
         question = Question.of(Reader.fleet, "orders-to-new")
         held.read(question).outcome.result(timeout=10)
-        assert held.held(question) is held.held(Question.of(Reader.fleet, "orders-to-new"))
+        assert held.cached(question) is held.cached(Question.of(Reader.fleet, "orders-to-new"))
         assert reader.calls["fleet of orders-to-new"] == 1
 
 

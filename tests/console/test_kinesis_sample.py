@@ -113,7 +113,7 @@ def test_each_part_of_a_position_in_several_shards_has_its_own_lag_on_the_tree_o
     seen = workflow.with_sample_snapshots(workflow.sample_comparison("orders-query", Bundled.KINESIS), Bundled.KINESIS)
     (old,), (new,) = seen.snapshots[0].topics, seen.snapshots[1].topics
     shards, marks = shard_chart.shards_of([(old, new)]), shard_chart.marks_of(seen.partitions)
-    late = {key[2]: mark.behind for key, mark in marks.items() if key[0] == "old"}
+    late = {key[2]: mark.lag for key, mark in marks.items() if key[0] == "old"}
     assert sorted(late) == [0, 1, 2, 3]
     assert [None if each is None else each.left for each in late.values()] == [Left.RECORDS] * 4
     assert late[0] is not None

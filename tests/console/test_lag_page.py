@@ -203,7 +203,7 @@ def test_people_start_and_stop_the_sampler_and_see_what_it_does(open_page: OpenP
     assert made.calls["start sampling orders-to-new every 10 s"] == 1
 
     made.sampler = Sampling(
-        every_s=10, started_at=datetime(2026, 1, 2, 12, tzinfo=UTC), taken=3, last_at_ms=1_767_355_230_000
+        every_s=10, started_at=datetime(2026, 1, 2, 12, tzinfo=UTC), sampled=3, last_at_ms=1_767_355_230_000
     )
     page.run()
     assert "samples every 10 s, since 12:00:00 UTC: 3 moments sampled, the last one at 12:00:30 UTC" in words(page)
@@ -214,7 +214,7 @@ def test_people_start_and_stop_the_sampler_and_see_what_it_does(open_page: OpenP
 def test_samples_that_are_not_kept_are_said(open_page: OpenPage) -> None:
     made = reader()
     made.sampler = Sampling(
-        every_s=10, started_at=datetime(2026, 1, 2, 12, tzinfo=UTC), taken=3, not_kept="The disk is full. Make room."
+        every_s=10, started_at=datetime(2026, 1, 2, 12, tzinfo=UTC), sampled=3, not_kept="The disk is full. Make room."
     )
     page = open_page(made, LAG, **LIVE)
 

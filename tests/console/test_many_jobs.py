@@ -218,7 +218,7 @@ def test_what_is_drafted_for_a_set_is_held_as_compared(live: Stage, desk: Desk) 
     assert live.reader is not None
     name = name_of(live)
     drafted(live, name)
-    held = answers.current().held(
+    held = answers.current().cached(
         Question.of(Reader.comparison, name, Subject(kind=SubjectKind.CHECKPOINT, name="orders"))
     )
     assert held is not None

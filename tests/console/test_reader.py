@@ -11,7 +11,7 @@ import pytest
 
 from offsetwise.console.reader import MIGRATIONS_VARIABLE, Reader, reader_of_process
 from offsetwise.errors import ConfigError, StorageError
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from tests.console.readers import ETL, ORDERS
 
 SAMPLE = "orders-to-new (sample)"
@@ -45,12 +45,14 @@ def test_the_samples_are_always_offered_and_recorded() -> None:
 def test_every_checkpoint_of_the_samples_has_its_recorded_comparison() -> None:
     reader = Reader(())
     for one in reader.offered():
-        assert all(reader.comparison(one.name, subject, unheard).partitions for subject in one.subjects)
+        assert all(reader.comparison(one.name, subject, no_progress).partitions for subject in one.subjects)
 
 
 def test_the_sample_holds_1050_that_is_950() -> None:
     row = next(
-        row for row in Reader(()).comparison(SAMPLE, ORDERS, unheard).partitions if row.topic_partition == ("orders", 0)
+        row
+        for row in Reader(()).comparison(SAMPLE, ORDERS, no_progress).partitions
+        if row.topic_partition == ("orders", 0)
     )
     assert (row.old_offset, row.new_offset, row.raw.skip) == (1050, 950, 100)
 
@@ -67,13 +69,13 @@ def test_two_migrations_of_one_name_stay_apart(tmp_path: Path) -> None:
 
 
 def test_the_checkpoint_is_readable_without_a_cluster(tmp_path: Path) -> None:
-    found = Reader((migration(tmp_path),)).checkpoint_reading("mine", "orders", None, unheard).checkpoint
+    found = Reader((migration(tmp_path),)).checkpoint_reading("mine", "orders", None, no_progress).checkpoint
     assert found.details.last_committed_batch == 6
 
 
 def test_a_checkpoint_that_is_gone_is_told(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
-        Reader((migration(tmp_path),)).checkpoint_reading("mine", "gone", None, unheard)
+        Reader((migration(tmp_path),)).checkpoint_reading("mine", "gone", None, no_progress)
 
 
 def test_the_files_come_through_the_process_and_a_broken_one_is_told(

@@ -11,7 +11,7 @@ from offsetwise.console.explore import reconciliation
 from offsetwise.console.reader import Reader
 from offsetwise.console.widgets import downloads, escaping, table
 from offsetwise.errors import SparkError
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from tests.console import builders
 from tests.console.conftest import COMPARE, OpenPage, settle, words
 from tests.console.readers import COUNTED, ValueReader
@@ -75,8 +75,8 @@ def test_a_count_can_be_stopped_and_nothing_is_shown_of_it(open_page: OpenPage) 
 def test_the_sample_has_every_topic_of_its_comparisons_counted() -> None:
     reader = Reader(())
     subjects = reader.offered()[0].subjects
-    topics = {row.topic for each in subjects for row in reader.comparison(SAMPLE, each, unheard).partitions}
-    counted = {topic: reader.reconciliation(SAMPLE, topic, unheard) for topic in topics}
+    topics = {row.topic for each in subjects for row in reader.comparison(SAMPLE, each, no_progress).partitions}
+    counted = {topic: reader.reconciliation(SAMPLE, topic, no_progress) for topic in topics}
     assert counted["orders"].agrees
     assert {made.old_topic for made in counted.values()} == topics
 

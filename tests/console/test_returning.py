@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
 
-from offsetwise.console.server.wanted_page import MOST, Wanted, Wishes, browser_of
+from offsetwise.console.server.wanted_page import MOST, RequestedPage, Wishes, browser_of
 
-WANTED = Wanted(path="review", query={"plan": ["3"]}, until_s=100.0)
+WANTED = RequestedPage(path="review", query={"plan": ["3"]}, until_s=100.0)
 
 
 def test_a_browser_is_known_again_under_every_mask_of_its_cookie() -> None:

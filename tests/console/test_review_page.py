@@ -96,7 +96,7 @@ def court(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Court]:
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=LOCK_WAIT_S) as store:
         made = Court(store.reviews, access_with_key(tmp_path))
         monkeypatch.setattr(board._boards[0], "_own", made.board)
-        monkeypatch.setattr(unsent, "_kept", OrderedDict())  # of this process, whatever the test
+        monkeypatch.setattr(unsent, "_texts", OrderedDict())  # of this process, whatever the test
         yield made
     access.use(Access())
     st.cache_resource.clear()

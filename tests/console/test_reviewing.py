@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from offsetwise.console.plan.checklist import Looked, checks
 from offsetwise.console.plan.panel.position_words import at_most
-from offsetwise.console.plan.positions import Look, cost, headline, rows_of
+from offsetwise.console.plan.positions import Attention, cost, headline, rows_of
 from offsetwise.console.plan.versions import text
 from offsetwise.console.widgets.escaping import BREAK, plain
 from offsetwise.model import (
@@ -58,12 +58,12 @@ def test_unsafe_stands_before_changed_before_inexact_before_proven() -> None:
     before = plan_of(proven, replace(changed, reason="other"), bounded, skips, lost)
     after = plan_of(proven, changed, bounded, skips, lost)
     rows = rows_of(after, difference(before, after, digests=("a", "b")))
-    assert [(row.position.partition, row.look) for row in rows] == [
-        (3, Look.UNSAFE),
-        (4, Look.UNSAFE),
-        (1, Look.CHANGED),
-        (2, Look.INEXACT),
-        (0, Look.NOTHING),
+    assert [(row.position.partition, row.attention) for row in rows] == [
+        (3, Attention.UNSAFE),
+        (4, Attention.UNSAFE),
+        (1, Attention.CHANGED),
+        (2, Attention.INEXACT),
+        (0, Attention.NOTHING),
     ]
     assert headline(rows) == "5 change; 4 of 5 partitions need a look, shown first"
     assert rows[2].changed == ("reason",)

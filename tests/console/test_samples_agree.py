@@ -86,7 +86,7 @@ def test_the_time_of_a_file_is_called_what_it_is() -> None:
     for path in folder.glob("savepoint-*"):
         details = read_checkpoint(str(path)).details
         assert isinstance(details, FlinkDetails)
-        told = flink._told(details.saved)
+        told = flink._facts(details.saved)
 
         assert "File dated" in told
         assert "Written" not in told

@@ -86,7 +86,7 @@ def test_hostile_names_are_marked_and_lead_to_themselves() -> None:
 
 def test_ten_thousand_partitions_are_searched_between_two_letters(here: Answers) -> None:
     here = Answers(ValueReader({"orders": builders.comparison(builders.many_rows(10_000))}))
-    assert here.held(Question.of(Reader.comparison, "sample", checkpoint("orders"))) is not None
+    assert here.cached(Question.of(Reader.comparison, "sample", checkpoint("orders"))) is not None
     matches("topic", links(PAGES, here))  # what is derived is kept from now on
     began = time.perf_counter()
     found = matches("topic-007-3", links(PAGES, here))

@@ -68,7 +68,7 @@ def button(page: AppTest, name: str, made: SubmittedSet) -> Any:
 
 
 def state(here: Stage, made: SubmittedSet) -> SetState:
-    return sheet_of(here.scene, made).standing.state
+    return sheet_of(here.scene, made).status.state
 
 
 def test_all_positions_of_all_plans_stand_in_one_table_the_worst_first(here: Stage) -> None:

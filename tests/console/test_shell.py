@@ -357,7 +357,7 @@ def states() -> None:
     blocks.denied("You have no role here.", permission="the role viewer", next_step="Ask the operator.")
     blocks.failed(ClusterAuthError("Cluster 'new': Describe is refused.", fix="Grant Describe."), key="refused")
     gone = ClusterUnreachableError("Cluster 'old': no answer within 20 s.", fix="Start it.")
-    blocks.failed(gone, key="gone", kept="What was read at 2026-01-02 03:04:05 UTC is still shown below.", retry=print)
+    blocks.failed(gone, key="gone", note="What was read at 2026-01-02 03:04:05 UTC is still shown below.", retry=print)
     blocks.failed(RuntimeError("password=canary"), key="ours")
 
 

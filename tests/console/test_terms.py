@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from offsetwise.console.reader import Offered
@@ -85,7 +84,7 @@ def test_positions_say_in_which_words_a_plan_about_them_is_shown(offered: Offere
     assert terms_of([]) == {}
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("label", "said"),
     [
         ("Topics CSV", "Streams CSV"),

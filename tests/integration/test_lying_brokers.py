@@ -37,6 +37,7 @@ from tests.gates import of_all
 from tests.integration.clusters import commit, create, fill
 from tests.integration.lying_proxy import FETCH, LIST_OFFSETS, METADATA, Lie, lying
 from tests.integration.relay import Request, relayed
+from tests.with_cases import with_cases
 
 pytestmark = pytest.mark.proof
 
@@ -174,8 +175,8 @@ def read(bootstrap: str) -> Snapshot | OffsetwiseError:
         return error
 
 
-@pytest.mark.parametrize("lie", ["partition 1,000,000", "a topic more"])
-@pytest.mark.parametrize("side", ["source", "target"])
+@with_cases("lie", ["partition 1,000,000", "a topic more"])
+@with_cases("side", ["source", "target"])
 def test_a_command_says_so_and_is_ended_by_no_signal(brokers: Lab, tmp_path: Path, side: str, lie: str) -> None:
     true = {"source": brokers.old_bootstrap, "target": brokers.new_bootstrap}[side]
     cluster = {"source": "old", "target": "new"}[side]
@@ -193,7 +194,7 @@ def test_a_command_says_so_and_is_ended_by_no_signal(brokers: Lab, tmp_path: Pat
         assert '"ClusterError"' in lag.stdout
 
 
-@pytest.mark.parametrize("lie", REFUSED)
+@with_cases("lie", REFUSED)
 def test_a_number_that_no_partition_has_is_refused_before_it_is_used(brokers: Lab, lie: str) -> None:
     with lying(brokers.old_bootstrap, {METADATA: REFUSED[lie]}) as address:
         error = read(address)
@@ -203,7 +204,7 @@ def test_a_number_that_no_partition_has_is_refused_before_it_is_used(brokers: La
     assert repr(TOPIC) in error.problem
 
 
-@pytest.mark.parametrize("lie", DEADLY)
+@with_cases("lie", DEADLY)
 def test_an_answer_that_ends_the_library_is_an_error_and_the_next_question_is_answered(brokers: Lab, lie: str) -> None:
     lies: dict[int, Lie] = {METADATA: DEADLY[lie]}
     with lying(brokers.old_bootstrap, lies) as address:
@@ -217,7 +218,7 @@ def test_an_answer_that_ends_the_library_is_an_error_and_the_next_question_is_an
     assert [len(each.partitions) for each in again.topics] == [3]
 
 
-@pytest.mark.parametrize("lie", OTHER)
+@with_cases("lie", OTHER)
 def test_other_lies_leave_a_snapshot_with_its_problems_or_an_error(brokers: Lab, lie: str) -> None:
     with lying(brokers.old_bootstrap, OTHER[lie]) as address:
         found = read(address)
@@ -229,7 +230,7 @@ def test_other_lies_leave_a_snapshot_with_its_problems_or_an_error(brokers: Lab,
         assert isinstance(found, ClusterError)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@with_cases("seed", range(24))
 def test_answers_with_bytes_of_any_kind_in_them_never_end_this_process(brokers: Lab, seed: int) -> None:
     chosen = random.Random(seed)
     api = chosen.choice([METADATA, METADATA, LIST_OFFSETS, FETCH, 9, 15, 16, 32])
@@ -265,7 +266,7 @@ def console(brokers: Lab, tmp_path: Path) -> Iterator[Callable[[str], Reader]]:
     answers.end()
 
 
-@pytest.mark.parametrize("lie", ["partition 1,000,000", "a topic more"])
+@with_cases("lie", ["partition 1,000,000", "a topic more"])
 def test_the_console_lives_and_so_does_another_visitors_session(
     brokers: Lab, console: Callable[[str], Reader], lie: str
 ) -> None:
@@ -291,7 +292,7 @@ def test_the_console_lives_and_so_does_another_visitors_session(
 LIES = {name: (REFUSED | DEADLY)[name] for name in ("partition 1,000,000", "a topic more")} | {"both": both_at_once}
 
 
-@pytest.mark.parametrize("lie", LIES)
+@with_cases("lie", LIES)
 def test_watch_says_what_it_could_not_read_and_goes_on_watching(brokers: Lab, tmp_path: Path, lie: str) -> None:
     lies: dict[int, Lie] = {METADATA: LIES[lie]}
     with lying(brokers.old_bootstrap, lies) as address:
@@ -322,7 +323,7 @@ def _sample(line: str) -> LagSample:
     return sample
 
 
-@pytest.mark.parametrize("lie", of_all([*LIES], ["both"]))
+@with_cases("lie", of_all([*LIES], ["both"]))
 def test_a_running_console_lives_and_another_visitors_session_goes_on(brokers: Lab, tmp_path: Path, lie: str) -> None:
     lies: dict[int, Lie] = {METADATA: LIES[lie]}
     with lying(brokers.old_bootstrap, lies) as proxy:
@@ -387,8 +388,8 @@ ENDS: dict[str, Callable[[], Lie]] = {
 """What a broker says of where logs begin and end."""
 
 
-@pytest.mark.parametrize("lie", ENDS)
-@pytest.mark.parametrize("side", of_all(["source", "target"], ["source"]))
+@with_cases("lie", ENDS)
+@with_cases("side", of_all(["source", "target"], ["source"]))
 def test_starts_and_ends_that_cannot_be_end_no_command_and_no_console_and_prove_nothing(
     brokers: Lab, console: Callable[[str], Reader], tmp_path: Path, side: str, lie: str
 ) -> None:

@@ -34,7 +34,7 @@ from offsetwise.model import Target
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sinks import settling
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.streams.kafka.client import Client, Deadline
 from offsetwise.streams.kafka.wire import AGAIN, Wire
 from offsetwise.targets import reviewed_cluster
@@ -251,7 +251,7 @@ def test_the_console_drafts_what_the_command_line_drafts(case: Case) -> None:
     reader, orders = Reader((case.migration,)), checkpoint("orders")
     request = DraftRequest(targets=(Target(kind="sink-transactions"),), author="amy")
 
-    drafted = reader.settled("moving", orders, request, unheard)
+    drafted = reader.settled("moving", orders, request, no_progress)
 
     of_console, of_command = (
         [each | {"reason": ""} for each in body]  # it names the time that was left

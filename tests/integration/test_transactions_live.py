@@ -463,7 +463,7 @@ def test_a_job_that_goes_on_between_two_looks_is_live(
 def test_a_broker_that_does_not_answer_in_one_look_is_no_job_that_runs_and_lets_nothing_hang(
     number: int, cluster: SecuredCluster, stopped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of, looked, looks = Migration.load(_migration(tmp_path, stopped, cluster.plain)), _Looking.look, [0]
+    of, looked, looks = Migration.load(_migration(tmp_path, stopped, cluster.plain)), _Looking.observe, [0]
 
     def look(looking: _Looking) -> TransactionLook:
         looking.wire.deadline = Deadline(5)
@@ -473,7 +473,7 @@ def test_a_broker_that_does_not_answer_in_one_look_is_no_job_that_runs_and_lets_
         with cluster.paused(cluster.second):
             return looked(looking)
 
-    monkeypatch.setattr(_Looking, "look", look)
+    monkeypatch.setattr(_Looking, "observe", look)
     made = of.transactions("orders")
 
     assert looks == [2]

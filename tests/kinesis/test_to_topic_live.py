@@ -202,5 +202,5 @@ def test_as_much_of_a_partition_is_read_as_is_wanted(
 
     assert (read.numbers, read.whole, read.at_end) == (tuple(range(first, end)), whole, at_end)
     assert read.identities == tuple(map(str, range(first, end)))
-    ends = [copies.place(0, index, windows={0: read}, since_ms=None) for index in (0, len(read.numbers))]
+    ends = [copies.position_at(0, index, windows={0: read}, since_ms=None) for index in (0, len(read.numbers))]
     assert ends == [first, end]

@@ -13,6 +13,7 @@ from offsetwise.lab.flink import FlinkFolder
 from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.plan_of_jobs import jobs
 from tests.commands import call
+from tests.with_cases import with_cases
 
 DIST = "flink-dist-2.2.0.jar"
 CONNECTOR = "flink-connector-kafka-5.0.0-2.2.jar"
@@ -28,16 +29,14 @@ def folder_with(folder: Path, *jars: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "jars", [(DIST, CONNECTOR, CLIENTS), (DIST, WITH_CLIENTS), ("flink-dist-1.20.3.jar", WITH_CLIENTS)]
-)
+@with_cases("jars", [(DIST, CONNECTOR, CLIENTS), (DIST, WITH_CLIENTS), ("flink-dist-1.20.3.jar", WITH_CLIENTS)])
 def test_a_flink_with_its_connector_is_taken(jars: tuple[str, ...], tmp_path: Path) -> None:
     path = folder_with(tmp_path / "flink", *jars)
 
     assert FlinkFolder.at(path).classpath == str(path / "lib" / "*")
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("jars", "lacking", "found"),
     [
         (None, "Flink itself", "found no such folder"),
@@ -82,4 +81,4 @@ def test_a_lab_runs_its_jobs_with_the_folder_that_was_named_last(tmp_path: Path)
     flink_jobs.keep_again(lab, FlinkFolder.at(second))
 
     assert flink_jobs.is_kept(lab)
-    assert flink_jobs.kept(lab) == FlinkFolder(second)
+    assert flink_jobs.stored_flink(lab) == FlinkFolder(second)

@@ -45,7 +45,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What this process would do at its end."""
     registered: list[Any] = []
     monkeypatch.setattr(atexit, "register", lambda *given: registered.append(given))
-    monkeypatch.setattr(class_archive, "_left", set())
+    monkeypatch.setattr(class_archive, "_handled", set())
     return registered
 
 
@@ -150,7 +150,7 @@ def test_an_attempt_is_made_once_a_day_and_once_a_process(cache: Path, left: lis
     assert [path for _, path in left] == [archive]
 
     left.clear()
-    class_archive._left.clear()
+    class_archive._handled.clear()
     cache.mkdir()
     lock = archive.with_suffix(".lock")
     lock.touch()

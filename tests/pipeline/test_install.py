@@ -16,7 +16,7 @@ from offsetwise.console.warm_spark import WarmSpark, Warmth
 from offsetwise.errors import SparkError
 from offsetwise.pipeline import start
 from offsetwise.pipeline.start import INSTALL_STEP, can_be_installed, install_pyspark
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from tests.docs_pages import ROOT
 from tests.with_cases import with_cases
 
@@ -66,7 +66,7 @@ def test_it_is_installed_with_progress_and_once(checkout: Path) -> None:
 
 def test_two_who_need_it_at_once_install_it_once(checkout: Path) -> None:
     recipe(checkout, f"echo run >> runs; sleep 0.3; touch .venv/site/{INSTALLED}.py")
-    threads = [threading.Thread(target=install_pyspark, args=(unheard,)) for _ in range(5)]
+    threads = [threading.Thread(target=install_pyspark, args=(no_progress,)) for _ in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -82,7 +82,7 @@ def test_a_failure_says_why_and_its_next_step_works(checkout: Path) -> None:
     )
 
     with pytest.raises(SparkError, match=r"found that it failed: .*no route to host.*No record was read\.") as caught:
-        install_pyspark(unheard)
+        install_pyspark(no_progress)
 
     (checkout / "network").touch()
     subprocess.run(caught.value.fix.removeprefix("Run: "), shell=True, check=True, stdout=subprocess.DEVNULL)
@@ -116,7 +116,7 @@ def test_the_console_says_so_and_starts_nothing_ahead() -> None:
     spark = WarmSpark(start=never, is_there=lambda: False)
 
     assert spark.open(SparkSettings()).warmth is Warmth.ABSENT
-    install_pyspark(unheard)
+    install_pyspark(no_progress)
     started = threading.Event()
     spark = WarmSpark(start=lambda _: started.set(), is_there=lambda: False)
     assert spark.open(SparkSettings()).warmth is Warmth.STARTING

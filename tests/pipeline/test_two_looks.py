@@ -122,7 +122,7 @@ def found(random: Random, side: Cluster, change: Change, *, turns: bool = False)
         new_topic="orders",
         target=SearchTarget(position=position, old=spans[Cluster.OLD], new=spans[Cluster.NEW], window=16),
         preserving=gone == 0 and random.random() < 0.5,
-        seen=(first[Cluster.OLD], first[Cluster.NEW]),
+        logs=(first[Cluster.OLD], first[Cluster.NEW]),
     )
     match = ContentMatch(reader=InMemory(logs), offsets_for_times=dict.fromkeys, log_ranges=now)  # type: ignore[arg-type]
     return match.find([ask])[ask], position - gone

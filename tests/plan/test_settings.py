@@ -12,7 +12,7 @@ from pydantic import Field
 from offsetwise import files
 from offsetwise.errors import PlanError, UsageError
 from offsetwise.plan.reading import read_plan
-from offsetwise.plan.settings import Settings, Takers, accepted, parse, settings_of, taken, texts
+from offsetwise.plan.settings import Settings, Takers, accepted, accepted_keys, parse, settings_of, texts
 from offsetwise.plan.target import target_type
 from offsetwise.registry import TARGETS
 from tests.plan.scene import STARTING, drafted
@@ -83,8 +83,8 @@ def test_anything_else_is_refused_with_what_is_taken(values: dict[str, object], 
         accepted(takers, texts({"topic": "orders"} | values) if values else ())
 
     assert found in error.value.problem
-    assert taken(takers) in error.value.problem
-    assert taken(takers) == (
+    assert accepted_keys(takers) in error.value.problem
+    assert accepted_keys(takers) == (
         "create_table=true|false (make the table where there is none), kcl=2|3 (the version of the KCL that reads it), "
         "shards=NUMBER (how many shards it has), topic=TEXT (the topic to put back)"
     )

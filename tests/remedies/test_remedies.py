@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from functools import reduce
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from tests.remedies.sites import matching, sites
 from tests.remedies.walk import WALKS, Scene, Walk, take
+from tests.with_cases import with_cases
 
 FOLDER = Path(__file__).parent
 
@@ -24,17 +28,27 @@ def marks(row: Walk) -> Sequence[pytest.MarkDecorator]:
     return (pytest.mark.proof, pytest.mark.gates) if row.scope.startswith("lab/") else (pytest.mark.proof,)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [pytest.param(row, id=f"{row.scope}:{row.name}", marks=marks(row)) for row in WALKS],
-)
-def test_a_remedy_followed_literally_ends_somewhere_better(
-    row: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    texts = {site.words for site in matching(row.scope, row.words)}
-    assert len(texts) == 1, f"{row.words!r} names no remedy of {row.scope}, or several: {texts}"
+def kind(row: Walk) -> tuple[str, Sequence[pytest.MarkDecorator]]:
+    """Return what walks have in common that are one test: the room that states their remedies, and their marks."""
+    return re.split(r"[/.]", row.scope)[0], marks(row)
 
-    take(row.scene(Scene(tmp_path, monkeypatch, request)), row.scope, row.words)
+
+def follow(rows: Sequence[Walk]) -> Callable[..., None]:
+    """Return a test of these walks."""
+
+    @with_cases("row", [pytest.param(row, id=f"{row.scope}:{row.name}") for row in rows])
+    def test(row: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+        texts = {site.words for site in matching(row.scope, row.words)}
+        assert len(texts) == 1, f"{row.words!r} names no remedy of {row.scope}, or several: {texts}"
+
+        take(row.scene(Scene(tmp_path, monkeypatch, request)), row.scope, row.words)
+
+    return test
+
+
+for (room, marked), of_room in groupby(sorted(WALKS, key=lambda row: (kind(row)[0], len(marks(row)))), key=kind):
+    name = "_".join(["test_a_remedy_of", room, *(mark.name for mark in marked), "ends_somewhere_better"])
+    globals()[name] = reduce(lambda test, mark: mark(test), marked, follow(list(of_room)))
 
 
 def test_every_remedy_is_followed_by_a_walk() -> None:

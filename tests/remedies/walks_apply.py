@@ -143,7 +143,7 @@ def journal_in_use(scene: Scene) -> Steps:
     return Steps(opened(held.path, held.digest), lambda: other.__exit__(None, None, None))
 
 
-@walk("apply/publish.py::taken", "Choose another output, or remove")
+@walk("apply/publish.py::not_free", "Choose another output, or remove")
 def output_taken(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY)
     taken = Path(str(staged.output))

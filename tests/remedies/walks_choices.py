@@ -48,7 +48,7 @@ corrected(
     lambda: settings.check({"starting-offsets": Settings}, ()),
 )
 corrected(
-    "plan/sinks/settling.py::_against",
+    "plan/sinks/settling.py::_objections",
     "Look at it: offsetwise transactions",
     "one_that_nobody_knows",
     lambda: settled(row(0, Decision.COMMIT), row(1, Decision.UNKNOWN)) and None,

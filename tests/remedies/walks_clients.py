@@ -384,7 +384,7 @@ for failure, words in (
         task: Any = SimpleNamespace(partition=0, topic="clicks")
 
         def read(failed: ReadFailure | None) -> object:
-            return refuse_window(task, SimpleNamespace(failure=failed, told="it was refused"))  # type: ignore[func-returns-value,arg-type]
+            return refuse_window(task, SimpleNamespace(failure=failed, message="it was refused"))  # type: ignore[func-returns-value,arg-type]
 
         return Steps(lambda: read(failure), lambda: None, lambda: read(None))
 

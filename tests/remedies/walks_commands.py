@@ -147,7 +147,7 @@ corrected(
     lambda: seconds("90m", option="--last"),
 )
 instead(
-    "cli/init.py::_asked",
+    "cli/init.py::_prompt",
     "See: offsetwise init --help",
     "init_without_addresses",
     lambda scene: (

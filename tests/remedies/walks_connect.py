@@ -18,7 +18,7 @@ from offsetwise.plugins.connect import survey
 from offsetwise.plugins.connect.engine.findings import connector_group
 from offsetwise.plugins.connect.engine.reading import observe
 from offsetwise.plugins.connect.target.requests import change
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
 from offsetwise.survey.found import Trouble
 from offsetwise.workflow import planning
@@ -290,7 +290,7 @@ def workers_that_end_before_the_change(scene: Scene) -> Steps:
 def _asked(address: str) -> tuple[Trouble, ...]:
     """Ask the workers at an address, as init does."""
     problems: list[Trouble] = []
-    surveyed_connectors([parse_connect(address)], GIVEN, {}, problems, unheard)
+    surveyed_connectors([parse_connect(address)], GIVEN, {}, problems, no_progress)
     return tuple(problems)
 
 

@@ -20,7 +20,7 @@ from offsetwise.console.reader import PlanOf, Reader
 from offsetwise.console.server import access, identity
 from offsetwise.model import Cluster, Problem
 from offsetwise.plan.drift import Drift, DriftKind
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.review.answers import SavedVersion
 from offsetwise.review.exports import ExportKind
 from offsetwise.review.people import Person
@@ -175,11 +175,11 @@ def checkpoints_of_a_bundle(scene: Scene) -> Steps:
 
     def looked() -> None:
         (offered,) = (each for each in reader.offered() if each.name == name)
-        assert reader.comparison(name, offered.subjects[0], unheard).partitions
+        assert reader.comparison(name, offered.subjects[0], no_progress).partitions
         for cluster in Cluster:
-            assert reader.cluster(name, cluster, unheard).snapshot.topics
+            assert reader.cluster(name, cluster, no_progress).snapshot.topics
 
-    return Steps(lambda: reader.fleet(name, unheard) and None, lambda: None, looked)
+    return Steps(lambda: reader.fleet(name, no_progress) and None, lambda: None, looked)
 
 
 @walk("console/answers.py::Reading.report", "Start it again.")
@@ -203,7 +203,7 @@ def drift_of_a_migration_that_is_not_here(scene: Scene) -> Steps:
     saved: SavedVersion = here.scene.submitted(ADA)
     of = PlanOf(digest=saved.digest, plan=replace(PLAN, migration="of another console"))
     return Steps(
-        lambda: Reader(()).drift(of.plan.migration, of, unheard) and None,
+        lambda: Reader(()).drift(of.plan.migration, of, no_progress) and None,
         lambda: None,
         lambda: here.scene.approve(RITA, saved),
     )
@@ -217,4 +217,4 @@ def question_of_nobody(scene: Scene) -> Steps:
     scene.patch.setattr(st, "user", SimpleNamespace(to_dict=lambda: said))
     read = Answers(Reader(()), admit=identity.require_viewer)
     question = Question.of(Reader.fleet, read.offered[0].name)
-    return Steps(lambda: read.held(question) and None, lambda: said.update(claims("vera")))
+    return Steps(lambda: read.cached(question) and None, lambda: said.update(claims("vera")))

@@ -60,7 +60,7 @@ def job_that_writes_during_the_copy(scene: Scene) -> Steps:
     return Steps(run(staged, Meanwhile()), lambda: None, anew(scene, COPY))
 
 
-@walk("apply/copying.py::_places", "on the same file system")
+@walk("apply/copying.py::_locations", "on the same file system")
 def output_in_a_store(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY)
     local, staged.output = staged.output, "s3://bucket/out/copy"

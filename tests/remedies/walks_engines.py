@@ -119,7 +119,7 @@ def lease_pending(scene: Scene) -> Steps:
     return Steps(lambda: compared(path), lambda: None, lambda: draft(path, "kcl-leases:app"))
 
 
-@walk("engines/registry.py::_unknown", "or use the release of Offsetwise that wrote the file")
+@walk("engines/registry.py::_unknown_engine", "or use the release of Offsetwise that wrote the file")
 def engine_of_another_release(scene: Scene) -> Steps:
     read = json.loads(files.dump(read_checkpoint(str(SAVEPOINT))))
     path = scene.write("checkpoint.json", json.dumps(read | {"engine": TOY.name}))

@@ -21,7 +21,7 @@ from offsetwise.client_properties import ALLOWED
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, Cluster, Problem, Snapshot
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.store.store import open_store
 from offsetwise.streams.kafka import reader
 from offsetwise.survey import reading, text
@@ -99,7 +99,7 @@ def cluster_with_many_problems(scene: Scene) -> Steps:
 
     def survey() -> object:
         said.clear()
-        reading._snapshot(Cluster.OLD, GIVEN[Cluster.OLD], said, unheard)
+        reading._snapshot(Cluster.OLD, GIVEN[Cluster.OLD], said, no_progress)
         return tuple(said)
 
     def listed() -> object:

@@ -97,7 +97,7 @@ def job_whose_ca_is_not_there(scene: Scene) -> Steps:
     return Steps(lambda: prepared(SignOn(ca=str(scene.folder / "gone.pem"))), lambda: None, lambda: prepared(SignOn()))
 
 
-@walk(f"{_REST}::RestService._asked", "Check host and port")
+@walk(f"{_REST}::RestService._request", "Check host and port")
 def job_at_a_closed_port(scene: Scene) -> Steps:
     url = _served(scene, _ANSWERS).url
     return Steps(lambda: _flink(f"http://localhost:1/jobs/{_JOB}"), lambda: None, lambda: _flink(f"{url}/jobs/{_JOB}"))

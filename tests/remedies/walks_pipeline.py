@@ -24,7 +24,7 @@ from offsetwise.pipeline.whole_fleet import read_fleet
 from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.plugins.spark.state.state import PROVIDER, check_state
 from offsetwise.plugins.spark.state.state_path import spark_path
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.translation.worker import written
 from offsetwise.workflow import sample, state_rows
 from tests.checkpoints import changed
@@ -194,7 +194,7 @@ def too_many_folders(scene: Scene) -> Steps:
     def fleet() -> object:
         body = {side: {"properties": {"bootstrap.servers": f"{side}:1"}} for side in ("source", "target")}
         named = {"name": "m", "checkpoint_roots": [str(roots[-1])]}
-        return read_fleet(Migration.model_validate(body | named), unheard, in_process=100).troubles
+        return read_fleet(Migration.model_validate(body | named), no_progress, in_process=100).troubles
 
     return Steps(fleet, lambda: roots.append(scene.folder / "root" / "0"))
 

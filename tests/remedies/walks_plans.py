@@ -231,12 +231,12 @@ def plug_in_that_cannot_be_loaded(scene: Scene) -> Steps:
     scene.patch.syspath_prepend(str(scene.folder))
 
     def drafted() -> None:
-        for known in ("_found", "installed"):
+        for known in ("_installed", "installed"):
             TARGETS.__dict__.pop(known, None)  # as in a new process
         if "shelf" in TARGETS:
             target_type("shelf")
 
-    scene.request.addfinalizer(lambda: [TARGETS.__dict__.pop(known, None) for known in ("_found", "installed")])
+    scene.request.addfinalizer(lambda: [TARGETS.__dict__.pop(known, None) for known in ("_installed", "installed")])
     return Steps(drafted, lambda: shutil.rmtree(points.parent))
 
 

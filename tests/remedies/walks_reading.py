@@ -130,14 +130,14 @@ def init(found: Callable[[list[Trouble]], object]) -> Call:
     return command
 
 
-@walk("survey/reading.py::_found", "Give narrower roots")
+@walk("survey/reading.py::_checkpoints_below", "Give narrower roots")
 def too_many_checkpoints(scene: Scene) -> Steps:
     folder = sample(scene).parent / "checkpoints"
     scene.patch.setattr(survey, "MAX_CHECKPOINTS", 2)
     return Steps(
-        init(lambda problems: survey._found(str(folder), problems)),
+        init(lambda problems: survey._checkpoints_below(str(folder), problems)),
         lambda: None,
-        init(lambda problems: survey._found(str(folder / "orders"), problems)),
+        init(lambda problems: survey._checkpoints_below(str(folder / "orders"), problems)),
     )
 
 

@@ -303,28 +303,28 @@ for decision, words, later in (
     (Decision.WRONG_CLUSTER, "Correct sink_cluster or sink_servers", ENDED),
 ):
     settling(
-        "_against",
+        "_objections",
         words,
         f"one_that_is_{decision.lower()}",
         settled(found(COMMIT, row(1, decision))),
         settled(later),
     )
 settling(
-    "_against",
+    "_objections",
     "Decide about it, with a reason",
     "one_that_nothing_explains",
     settled(found(UNEXPLAINED)),
     settled(found(UNEXPLAINED), request=asked(settlements=(choice("tx-0-7", "abort"),))),
 )
 settling(
-    "_against",
+    "_objections",
     "or state that the job is taken back: --sink-rewound",
     "one_of_a_newer_checkpoint",
     settled(found(row(0, Decision.NOT_NEWEST))),
     settled(found(row(0, Decision.NOT_NEWEST)), request=asked(sink_rewound=True)),
 )
 settling(
-    "_against",
+    "_objections",
     "or state `tolerates_replay: true`",
     "sink_that_went_on",
     settled(found(COMMIT, row(1, Decision.SINK_WENT_ON))),

@@ -120,7 +120,7 @@ def set_withdrawn_twice(board: people.Scene) -> Given:
     return lambda: board.board.withdraw_set(ADA, made.number, made.digest), lambda: board.board.sets(ADA)
 
 
-@on_board("sets/drafting.py::_kept", "Draft that job alone")
+@on_board("sets/drafting.py::_store", "Draft that job alone")
 def set_with_a_plan_that_cannot_be_taken_back(board: people.Scene) -> Given:
     with TemporaryDirectory() as folder:
         plan = stage(Path(folder) / "sink").plan

@@ -33,7 +33,7 @@ from offsetwise.pipeline.launching import CONNECTOR, connector_jars
 from offsetwise.pipeline.session import close_session, open_session
 from offsetwise.pipeline.shipping import ship
 from offsetwise.pipeline.start import install_pyspark, start_spark
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from tests.pipeline.connect_servers import connect_server
 from tests.remedies.walk import Remembered, Scene, Steps, walk
 from tests.remedies.walks_commands import run, sample
@@ -72,7 +72,7 @@ def start_that_nobody_waits_for(scene: Scene) -> Steps:
     given_up = Event()
     given_up.set()
     settings = SparkSettings(master=LOCAL)
-    return Steps(lambda: start_spark(settings, unheard, given_up=given_up) and None, given_up.clear)
+    return Steps(lambda: start_spark(settings, no_progress, given_up=given_up) and None, given_up.clear)
 
 
 @walk(SESSION + "_launch_error", "or, offline, put the connector's jars", proof=True)
@@ -209,7 +209,7 @@ def pyspark_not_installed(scene: Scene) -> Steps:
     scene.patch.setattr(sys, "prefix", str(checkout / ".venv"))
     scene.patch.syspath_prepend(str(checkout / ".venv"))
     scene.patch.setattr(start, "PYSPARK", module)
-    command = Remembered(lambda: install_pyspark(unheard))
+    command = Remembered(lambda: install_pyspark(no_progress))
 
     def install() -> None:
         (checkout / "network").touch()

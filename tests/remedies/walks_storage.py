@@ -275,7 +275,7 @@ def folder_that_others_may_write(scene: Scene) -> Steps:
 
 def _refused(path: Path) -> tuple[Problem, ...]:
     found = opening(path, shared_folder=False)
-    return () if found is None else (Problem(code="private_files.py::opening", message=found.found, fix=found.fix),)
+    return () if found is None else (Problem(code="private_files.py::opening", message=found.problem, fix=found.fix),)
 
 
 JAVA = "lab/java.py::"

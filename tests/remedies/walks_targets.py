@@ -99,12 +99,12 @@ def local(target: Target, function: str, words: str, plan: Callable[[Scene, Targ
 
 local(AtTimestamp(), "", "Write it locally", of_kinesis)
 local(StartingPosition(), "", "Write it locally", of_kinesis)
-local(FlinkSavepointFromPositions(), "_place", "Make it locally", of_kinesis)
+local(FlinkSavepointFromPositions(), "_local_path", "Make it locally", of_kinesis)
 local(STARTING, "", "Write it locally", of_spark)
-local(SEEDED, "_place", "Make it locally", of_spark)
+local(SEEDED, "_local_path", "Make it locally", of_spark)
 
 
-@walk("plugins/spark/targets/in_place/writer.py::_place", "Use the target spark-checkpoint")
+@walk("plugins/spark/targets/in_place/writer.py::_local_path", "Use the target spark-checkpoint")
 def checkpoint_in_a_store_edited_in_place(scene: Scene) -> Steps:
     bucket = scene.request.getfixturevalue("s3")
     states = {f"state/0/0/{version}.delta": b"x" for version in (1, 2)}

@@ -130,7 +130,7 @@ def cluster_of_the_sink_not_stated(scene: Scene) -> Steps:
     return Steps(looked(path), lambda: path.write_text(whole, encoding="utf-8"))
 
 
-@walk(LOOKS + "_held", "Give a checkpoint whose transactions")
+@walk(LOOKS + "_transactions_of", "Give a checkpoint whose transactions")
 def spark_has_no_transactions(scene: Scene) -> Steps:
     path, flink = sample(scene), sample(scene, "sample_flink")
     body = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -186,13 +186,16 @@ corrected(
 def troubles(scene: Scene, folder: str) -> Callable[[], object]:
     def found() -> object:
         problems: list[Any] = []
-        survey._found(str(scene.folder / folder), problems)
-        return tuple(Problem(code="survey/reading.py::_found", message=each.problem, fix=each.fix) for each in problems)
+        survey._checkpoints_below(str(scene.folder / folder), problems)
+        return tuple(
+            Problem(code="survey/reading.py::_checkpoints_below", message=each.problem, fix=each.fix)
+            for each in problems
+        )
 
     return found
 
 
-@walk("survey/reading.py::_found", "Give the folder of a checkpoint, or one above")
+@walk("survey/reading.py::_checkpoints_below", "Give the folder of a checkpoint, or one above")
 def folder_without_checkpoints(scene: Scene) -> Steps:
     (scene.folder / "empty").mkdir()
     sample(scene)

@@ -280,7 +280,7 @@ def file_in_the_place(scene: Scene) -> Steps:
     return Steps(run(staged), file.unlink)
 
 
-@walk("apply/receipts.py::_taken", "Move away what is there")
+@walk("apply/receipts.py::_exists_already", "Move away what is there")
 def receipt_in_the_place(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY)
 

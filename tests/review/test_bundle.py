@@ -106,7 +106,7 @@ def test_a_plan_goes_out_and_its_approval_comes_back(scene: Scene, away: Scene) 
     assert isinstance(answer, Approved)
     home = scene.board.sheet(ADA, saved.plan)
     assert home is not None
-    assert home.standing.approved
+    assert home.status.approved
     assert [(each.by.issuer, each.by.subject) for each in home.decisions] == [(ISSUER, "rita")]
     assert home.decisions[0].envelope == envelope.content
     row = scene.board.audit(ADA)[0].record

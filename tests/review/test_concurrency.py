@@ -83,7 +83,7 @@ def test_two_of_two_at_the_same_second_are_both_counted(anywhere: Scene) -> None
     assert sorted(each.counted for each in answers) == [1, 2]
     sheet = scene.board.sheet(RITA, saved.plan)
     assert sheet is not None
-    assert sheet.standing.approved
+    assert sheet.status.approved
 
 
 def test_one_reviewer_in_twenty_windows_decides_once(anywhere: Scene) -> None:
@@ -117,7 +117,7 @@ def test_an_approval_and_an_edit_at_the_same_second_never_approve_the_edit(anywh
         assert second.dropped == isinstance(first, Approved)
         sheet = scene.board.sheet(RITA, saved.plan)
         assert sheet is not None
-        assert (sheet.row.state, sheet.row.number, sheet.standing.counted) == (State.DRAFT, 2, ())
+        assert (sheet.row.state, sheet.row.number, sheet.status.counted) == (State.DRAFT, 2, ())
     whole(scene, rows=4 * ROUNDS)
 
 

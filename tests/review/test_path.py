@@ -37,7 +37,7 @@ def test_what_a_reviewer_approves_is_what_apply_accepts(anywhere: Scene, tmp_pat
     assert (approver.issuer, approver.subject) == (ISSUER, "rita")
     sheet = scene.board.sheet(ADA, saved.plan)
     assert sheet is not None
-    assert sheet.standing.approved
+    assert sheet.status.approved
     assert sheet.row.state is State.APPROVED
     chain = scene.board.check_chain(ADA)
     assert chain.intact

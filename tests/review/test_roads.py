@@ -222,8 +222,8 @@ def test_an_approved_plan_whose_approvals_expired_is_a_draft_again_for_those_who
     scene.now = NOW + timedelta(hours=168)
     sheet = scene.board.sheet(RITA, saved.plan)
     assert sheet is not None
-    assert sheet.standing.expired
-    assert not sheet.standing.approved
+    assert sheet.status.expired
+    assert not sheet.status.approved
     assert isinstance(scene.board.submit(ADA, saved.plan, saved.digest), Submitted)
 
 
@@ -240,8 +240,8 @@ def test_an_approval_of_somebody_who_is_no_reviewer_any_more_is_withdrawn_and_sa
         scene.access = access
         sheet = scene.board.sheet(ADA, saved.plan)
         assert sheet is not None
-        assert (sheet.standing.mark, sheet.standing.counted) == (SheetMark.DRAFT, ())
-        assert "Rita is no reviewer any more" in sheet.standing.why_expired
+        assert (sheet.status.mark, sheet.status.counted) == (SheetMark.DRAFT, ())
+        assert "Rita is no reviewer any more" in sheet.status.why_expired
         (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
         assert (envelope.name, envelope.mark) == (
             f"WITHDRAWN-plan-{saved.digest[:8]}.approval-1.json",
@@ -271,7 +271,7 @@ def test_an_approval_counts_while_a_role_of_a_group_or_a_trusted_key_may_still_b
         scene.deciding(trusted_keys=trusted)
         sheet = scene.board.sheet(ADA, saved.plan)
         assert sheet is not None
-        assert (sheet.standing.mark, sheet.standing.withdrawn) == (SheetMark.APPROVED, ())
+        assert (sheet.status.mark, sheet.status.withdrawn) == (SheetMark.APPROVED, ())
 
 
 def test_of_two_approvals_the_one_that_was_withdrawn_is_marked_and_another_takes_its_place(scene: Scene) -> None:
@@ -312,7 +312,7 @@ def test_two_of_three_have_to_be_two_people(scene: Scene) -> None:
     assert last.complete
     late = scene.approve(RALPH, saved)
     assert isinstance(late, AlreadyDecided)
-    assert "approved by rita" in late.told
+    assert "approved by rita" in late.message
 
 
 def test_one_no_ends_it_until_a_new_version_answers_it(scene: Scene) -> None:

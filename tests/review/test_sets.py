@@ -82,7 +82,7 @@ def test_a_set_that_was_rejected_rejects_every_plan(scene: Scene) -> None:
     made = submitted_set(scene)
     assert isinstance(reject(scene, RITA, made), DecidedSet)
     assert states(scene) == {State.REJECTED}
-    assert sheet_of(scene, made).standing.state is SetState.REJECTED
+    assert sheet_of(scene, made).status.state is SetState.REJECTED
     assert isinstance(approve(scene, RALPH, made), NotAllowed)
 
 
@@ -100,7 +100,7 @@ def test_two_approvals_of_a_set_are_counted_where_two_are_asked_for(scene: Scene
 
     assert isinstance(second, DecidedSet)
     assert second.complete
-    assert sheet_of(scene, made).standing.state is SetState.APPROVED
+    assert sheet_of(scene, made).status.state is SetState.APPROVED
 
 
 def with_an_editor(scene: Scene) -> SubmittedSet:
@@ -181,8 +181,8 @@ def test_a_plan_that_is_edited_or_withdrawn_in_between_ends_the_set_and_the_othe
     assert isinstance(answer, NotAllowed)
     assert "was changed since it was submitted" in answer.why
     sheet = sheet_of(scene, made)
-    assert sheet.standing.state is SetState.CHANGED
-    assert set(sheet.standing.changed) == {edited.plan, withdrawn.plan}
+    assert sheet.status.state is SetState.CHANGED
+    assert set(sheet.status.changed) == {edited.plan, withdrawn.plan}
 
     again = scene.board.submit_set_again(ADA, made.number, made.digest)
 
@@ -211,7 +211,7 @@ def test_a_plan_that_was_approved_alone_needs_no_other_approval_of_the_set(scene
     made = submitted_set(scene)
     assert isinstance(scene.approve(RALPH, member(scene, made, "audit")), Approved)
     sheet = sheet_of(scene, made)
-    assert (sheet.standing.state, sheet.standing.alone) == (SetState.SUBMITTED, 1)
+    assert (sheet.status.state, sheet.status.alone) == (SetState.SUBMITTED, 1)
     refused = reject(scene, RITA, made)
     assert isinstance(refused, NotAllowed)
     assert "approved alone" in refused.why
@@ -220,7 +220,7 @@ def test_a_plan_that_was_approved_alone_needs_no_other_approval_of_the_set(scene
 
     assert isinstance(answer, DecidedSet)
     assert answer.plans == 2
-    assert sheet_of(scene, made).standing.state is SetState.APPROVED
+    assert sheet_of(scene, made).status.state is SetState.APPROVED
 
 
 def test_of_two_reviewers_of_a_set_at_the_same_second_one_decides_about_all_of_it(anywhere: Scene) -> None:
@@ -252,7 +252,7 @@ def test_an_approval_of_a_set_and_an_edit_of_a_plan_at_the_same_second_never_app
     assert isinstance(kept, SavedVersion)
     sheet = scene.board.sheet(RITA, saved.plan)
     assert sheet is not None
-    assert (sheet.row.state, sheet.standing.counted) == (State.DRAFT, ())
+    assert (sheet.row.state, sheet.status.counted) == (State.DRAFT, ())
     assert states(scene) == {State.DRAFT, State.APPROVED if isinstance(decided, DecidedSet) else State.SUBMITTED}
     intact(scene)
 
@@ -335,7 +335,7 @@ def test_an_approval_of_a_set_that_was_signed_elsewhere_is_taken_in_for_each_of_
         assert isinstance(answer, Approved), answer
         assert isinstance(scene.board.import_envelope(RITA, each.row.id, file), AlreadyDecided)
 
-    assert sheet_of(scene, made).standing.state is SetState.APPROVED
+    assert sheet_of(scene, made).status.state is SetState.APPROVED
     with scene.reviews.reading("Counting") as look:
         kept = look.decisions_of([each.row.id for each in sheet_of(scene, made).members])
     assert {row.envelope for rows in kept.values() for row in rows} == {envelope}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,7 +137,7 @@ TABLE: Final[dict[str, tuple[dict[str, Any], JobState]]] = {
 }
 
 
-@pytest.mark.parametrize(("given_evidence", "state"), TABLE.values(), ids=TABLE)
+@with_cases(("given_evidence", "state"), TABLE.values(), ids=TABLE)
 def test_a_job_is_in_the_state_that_its_evidence_shows(given_evidence: dict[str, Any], state: JobState) -> None:
     status = status_of(JobEvidence(job=JOB, **given_evidence), RULES)
 

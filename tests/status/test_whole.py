@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-import pytest
-
 from offsetwise.findings import Stage
 from offsetwise.findings.register import findings
 from offsetwise.model import Subject, SubjectKind
 from offsetwise.status.findings import JobOfMigration, WaveOfJobs, WholeCase, judge_whole, waits_of
+from tests.with_cases import with_cases
 
 NOW: Final = 1_800_000_000_000
 HOUR: Final = 3_600_000
@@ -105,7 +104,7 @@ def test_every_finding_about_the_whole_has_a_case() -> None:
     assert {kind.code for kind in findings().values() if kind.stage is Stage.WHOLE} == CASES.keys()
 
 
-@pytest.mark.parametrize("code", CASES)
+@with_cases("code", CASES)
 def test_is_found_where_the_case_shows_it_and_not_close_to_it(code: str) -> None:
     shown, close, message = CASES[code]
 

@@ -221,8 +221,8 @@ def test_what_is_written_to_is_read_as_it_was_inspected(
 
     read = read_leases(LeaseTable(cluster, table))
 
-    assert list(read.places) == [each[1] for each in rows(read_checkpoint(live(moto, table)))]
-    assert len(read.places) == count
+    assert list(read.positions) == [each[1] for each in rows(read_checkpoint(live(moto, table)))]
+    assert len(read.positions) == count
     applying, inspecting = scans[: len(scans) // 2], scans[len(scans) // 2 :]
     assert {each.get("TotalSegments") for each in applying} == {each.get("TotalSegments") for each in inspecting}
     assert ({SEGMENTS} <= {each.get("TotalSegments") for each in applying}) is (pages > 0)

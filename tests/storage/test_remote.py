@@ -32,7 +32,7 @@ from tests.stores import BUCKET, S3, Store
 from tests.with_cases import with_cases
 
 
-@pytest.mark.parametrize("name", NAMES)
+@with_cases("name", NAMES)
 def test_a_checkpoint_on_a_store_reads_as_on_disk(name: str, store: Store) -> None:
     files = sample_files(name)
     uri = store.put(name, files)
@@ -148,7 +148,7 @@ def test_a_glob_of_folders_is_expanded(store: Store) -> None:
         expand([f"{store.root}/team/x*"])
 
 
-@pytest.mark.parametrize("name", ["orders[1]", "orders-*", "orders-?"])
+@with_cases("name", ["orders[1]", "orders-*", "orders-?"])
 def test_a_folder_whose_name_looks_like_a_glob_is_read_under_its_name(name: str, store: Store) -> None:
     for offset, folder in enumerate(("orders-1", "orders1", name)):
         store.put(f"team/{folder}", checkpoint({0: orders(offset)}, (0,)))

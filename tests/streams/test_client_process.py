@@ -18,7 +18,7 @@ import pytest
 from offsetwise.client_properties import lent
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, LostReplyError, StoppedError
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.streams import client_process
 from offsetwise.streams.client_process import RETAINED, in_a_process
 from offsetwise.streams.kafka import reader
@@ -93,7 +93,7 @@ def breaks(_config: ClusterConfig) -> None:
     raise KeyError("of ours")
 
 
-def reports(_config: ClusterConfig, *, progress: Progress = unheard) -> str:
+def reports(_config: ClusterConfig, *, progress: Progress = no_progress) -> str:
     for done in range(3):
         progress("step", done, 3)
     return "done"

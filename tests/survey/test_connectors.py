@@ -14,7 +14,7 @@ from offsetwise.api.init import _updated as updated
 from offsetwise.config import Migration, load_migration
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, GroupOffset, GroupState, Snapshot
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
 from offsetwise.survey.found import Survey, SurveyedConnector, Trouble
 from offsetwise.survey.naming import naming
@@ -64,7 +64,7 @@ def asked(
     taken: dict[Cluster, Snapshot], *urls: str, problems: list[Trouble] | None = None
 ) -> tuple[SurveyedConnector, ...]:
     found = [] if problems is None else problems
-    return surveyed_connectors([parse_connect(url) for url in urls], GIVEN, taken, found, unheard)
+    return surveyed_connectors([parse_connect(url) for url in urls], GIVEN, taken, found, no_progress)
 
 
 def survey(taken: dict[Cluster, Snapshot], *urls: str, root: Path | None = None) -> Survey:

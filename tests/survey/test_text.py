@@ -99,7 +99,7 @@ def test_a_group_at_exactly_the_positions_of_a_checkpoint_is_no_job_of_its_own(t
     assert "# left out: spark-kafka-source-1: Spark reads with it; the job's positions are in its checkpoint" in text
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("subscribed", "left", "commits_to"),
     [
         ((None,), (), "etl-0"),

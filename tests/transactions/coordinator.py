@@ -101,7 +101,7 @@ class FileSink:
 
     def end(self, planned: PlannedTransaction) -> Reply:
         if self.led_to is not None:
-            return Reply(code=None, told="nothing was sent", elsewhere=self.led_to)
+            return Reply(code=None, message="nothing was sent", elsewhere=self.led_to)
         self._side()
         with open(f"{self._path}.lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -128,8 +128,8 @@ class FileSink:
             held = held | {name: after} if after is not None else held
         self._store(held, count)
         if lost in ("reply", "request"):
-            return Reply(code=None, told="no answer came")
-        return Reply(code=code, told=NAMES.get(code or 0, "error"))
+            return Reply(code=None, message="no answer came")
+        return Reply(code=code, message=NAMES.get(code or 0, "error"))
 
     def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, ShownTransaction]:
         held, made = self.ids, {}

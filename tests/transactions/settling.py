@@ -19,8 +19,8 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, OpenPartition, Plan, Target, time_of
 from offsetwise.plan.request import DraftRequest, SettlementChoice
 from offsetwise.plan.sinks.settled import draft_settling
-from offsetwise.plan.sinks.settling import Settling, settle
-from offsetwise.progress import unheard
+from offsetwise.plan.sinks.settling import Ending, settle
+from offsetwise.progress import no_progress
 from offsetwise.targets.transactions.writer import SinkWriter
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
@@ -71,7 +71,7 @@ def choice(name: str, decision: Any, reason: str = "The job is gone.") -> Settle
     return SettlementChoice(transactional_id=name, decision=decision, reason=reason, by="amy")
 
 
-def settled(*rows: SinkTransaction, request: DraftRequest | None = None, job: JobTraits | None = None) -> Settling:
+def settled(*rows: SinkTransaction, request: DraftRequest | None = None, job: JobTraits | None = None) -> Ending:
     """Plan the end of transactions."""
     return settle(
         found(*rows), cluster="old", topics=(), request=request or asked(), job=job or JobTraits(), now_ms=NOW_MS
@@ -155,5 +155,5 @@ def stage(folder: Path, *, commits: int = 2, aborts: int = 2) -> Staged:
     )
     read: Checkpoint = read_checkpoint(str(source), roots=(str(folder),), batches=0)
     plan = draft_settling(read, settled(*rows), migration, asked(), drafted_at=time_of(NOW))
-    world = SinkWorld(live=LiveReaders(migration=migration, progress=unheard), sink=sink, rows=rows)
+    world = SinkWorld(live=LiveReaders(migration=migration, progress=no_progress), sink=sink, rows=rows)
     return Staged(folder=folder, plan=plan, migration=migration, sink=sink, world=world)

@@ -21,7 +21,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import HeldTransactions, Missing, TransactionLook
-from offsetwise.transactions.report import LogEnds, Looks, SinkTransactions, report
+from offsetwise.transactions.report import LogEnds, LookPair, SinkTransactions, report
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
 from offsetwise.workflow.sink_looks import ask_sink
 from tests.apply.test_flink_marks import LAYOUTS, committer, job
@@ -56,13 +56,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, HeldTransactions]]
     """Record who is asked about what, by which the way to a cluster is chosen; nobody answers about any id."""
     calls: list[tuple[str, HeldTransactions]] = []
 
-    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> Looks:
+    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> LookPair:
         calls.append((config.name, held))
         seen = TransactionLook(
             taken_ms=0, answers={each.transactional_id: Missing.ABSENT for each in held.transactions}
         )
         brokers = frozenset({config.properties["bootstrap.servers"]})
-        return Looks(cluster_id="c", brokers=brokers, first=seen, second=seen)
+        return LookPair(cluster_id="c", brokers=brokers, first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)
     monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: TransactionFacts(name=config.name, brokers=()))
@@ -204,7 +204,7 @@ def test_38_people_see_hostile_names_escaped_and_programs_get_them_whole() -> No
         HeldTransactions(
             checkpoint_id=7, written_ms=None, prefixes=("[red]<b>\x1b[2J",), transactions=held.transactions
         ),
-        Looks(
+        LookPair(
             cluster_id="c",
             brokers=frozenset(),
             first=look({name: said("Ongoing")}),
@@ -219,7 +219,7 @@ def test_38_people_see_hostile_names_escaped_and_programs_get_them_whole() -> No
 
 def test_people_see_a_line_for_each_that_counts_and_where_the_logs_end() -> None:
     answers = {NAME: said("Ongoing"), "orders-0-1": said("CompleteCommit", 9), "orders-1-1": said("CompleteCommit", 8)}
-    looks = Looks(
+    looks = LookPair(
         cluster_id="abc",
         brokers=frozenset(),
         first=look(answers),
@@ -240,7 +240,7 @@ def test_people_see_a_line_for_each_that_counts_and_where_the_logs_end() -> None
 def test_the_document_is_as_its_schema_says() -> None:
     seen = look({NAME: said("Ongoing"), "orders-0-8": said("Ongoing", 9)})
     body = json.loads(
-        documents.dump(report(holding(NAME), Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen)))
+        documents.dump(report(holding(NAME), LookPair(cluster_id="c", brokers=frozenset(), first=seen, second=seen)))
     )
 
     jsonschema.validate(body, documents.schema("transactions"))
@@ -273,10 +273,10 @@ def facts(most: str, config: ClusterConfig) -> TransactionFacts:
 def test_a_comparison_asks_the_sinks_cluster_for_the_time_outs_where_it_is_stated(
     traits: dict[str, str], timeout_ms: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> Looks:
+    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> LookPair:
         assert config.name == "third"
         seen = look({each.transactional_id: said("Ongoing", timeout_ms=60_000) for each in held.transactions})
-        return Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
+        return LookPair(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)
     path = migration(tmp_path, entry("orders", POOLED / "savepoint-3-pending", **traits))
@@ -324,10 +324,10 @@ def test_31_a_time_out_that_the_sinks_new_cluster_refuses_is_said(
 def test_13_another_jobs_id_that_begins_with_a_pooled_prefix_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> Looks:
+    def answer(config: ClusterConfig, held: HeldTransactions, **_: object) -> LookPair:
         del config
         seen = look({f"{prefix}-eu-0-1": said("Ongoing") for prefix in held.prefixes})
-        return Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
+        return LookPair(cluster_id="c", brokers=frozenset(), first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)
     monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: facts("3600000", config))

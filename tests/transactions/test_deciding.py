@@ -28,7 +28,7 @@ from offsetwise.transactions.observed import (
     TransactionLook,
     to_describe,
 )
-from offsetwise.transactions.report import Looks, report
+from offsetwise.transactions.report import LookPair, report
 from tests.transactions.recorded import held as recorded_transactions
 from tests.transactions.recorded import recorded
 from tests.with_cases import with_cases
@@ -555,7 +555,7 @@ def test_an_answer_is_complete_only_where_nothing_was_refused() -> None:
     def made(answer: Answer, *problems: str) -> tuple[bool, int]:
         seen = look({NAME: answer})
         told = report(
-            holding(NAME), Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen, problems=problems)
+            holding(NAME), LookPair(cluster_id="c", brokers=frozenset(), first=seen, second=seen, problems=problems)
         )
         return told.complete, len(told.open)
 

@@ -33,7 +33,7 @@ from offsetwise.transactions.observed import (
     TransactionLook,
     to_search,
 )
-from offsetwise.transactions.report import Looks
+from offsetwise.transactions.report import LookPair
 from offsetwise.transactions.snapshot import SinkSnapshot
 from tests.gates import PART
 from tests.transactions.test_deciding import NAME, NOW_MS, ORDERS, holding, look, said
@@ -393,7 +393,7 @@ def test_a_transaction_that_hangs_and_is_held_is_never_aborted() -> None:
 
 def test_a_snapshot_keeps_what_the_logs_showed_and_leaves_it_out_where_nobody_searched() -> None:
     seen = replace(look({NAME: said("Ongoing", epoch=6)}), unlisted=True, silent=(ORDERS,))
-    looks = Looks(cluster_id="c", brokers=frozenset(), first=seen, second=seen, search=searched(one(False)))
+    looks = LookPair(cluster_id="c", brokers=frozenset(), first=seen, second=seen, search=searched(one(False)))
     kept = SinkSnapshot(name="old", looks=looks, topics=("orders",))
     plain = replace(seen, unlisted=None, silent=())
     without = replace(kept, looks=replace(looks, first=plain, second=plain, search=None))

@@ -15,7 +15,7 @@ from offsetwise.config import ClusterConfig
 from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
 from offsetwise.streams.kafka import reader
 from offsetwise.transactions.observed import Described, TransactionLook
-from offsetwise.transactions.report import Looks, SinkTransactions
+from offsetwise.transactions.report import LookPair, SinkTransactions
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
 from tests.apply.test_flink_marks import COMMITTER
 from tests.commands import call
@@ -53,9 +53,9 @@ def said_of(monkeypatch: pytest.MonkeyPatch) -> dict[str, Described]:
     """Answer about these transactional ids, in both looks."""
     answers: dict[str, Described] = {}
 
-    def answer(config: ClusterConfig, *_: object, **__: object) -> Looks:
+    def answer(config: ClusterConfig, *_: object, **__: object) -> LookPair:
         seen: TransactionLook = look(answers)
-        return Looks(cluster_id="c", brokers=frozenset({config.name}), first=seen, second=seen)
+        return LookPair(cluster_id="c", brokers=frozenset({config.name}), first=seen, second=seen)
 
     monkeypatch.setattr(reader, "look_at_transactions", answer)
     monkeypatch.setattr(reader, "transaction_facts", lambda config, **_: TransactionFacts(name=config.name, brokers=()))

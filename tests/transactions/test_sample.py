@@ -20,7 +20,7 @@ from offsetwise.console.reader import Reader
 from offsetwise.errors import PlanError, UsageError
 from offsetwise.model import Settlement, Target
 from offsetwise.plan.request import DraftRequest
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from tests.commands import call
 from tests.subjects import checkpoint
 from tests.with_cases import with_cases
@@ -107,7 +107,7 @@ def settled(**changes: Any) -> DraftRequest:
 def test_the_console_drafts_a_plan_of_the_sample_that_counts_its_records_and_finds_nothing_moved() -> None:
     reader = Reader(())
     name = next(each.name for each in reader.offered() if dict(each.sinks))
-    plan = reader.settled(name, checkpoint("order-audit"), settled(), unheard)
+    plan = reader.settled(name, checkpoint("order-audit"), settled(), no_progress)
 
     planned = [(each.transactional_id, each.decision, each.version) for each in plan.transactions]
     assert planned == [
@@ -123,7 +123,7 @@ def test_the_console_drafts_a_plan_of_the_sample_that_counts_its_records_and_fin
 
 
 def test_a_plan_of_the_samples_positions_that_ends_transactions_elsewhere_is_not_the_samples() -> None:
-    plan = Reader(()).settled("order-counts-to-new (sample)", checkpoint("order-audit"), settled(), unheard)
+    plan = Reader(()).settled("order-counts-to-new (sample)", checkpoint("order-audit"), settled(), no_progress)
     assert plan.requirements.sink is not None
     elsewhere = replace(plan.requirements.sink, cluster_id="another")
 

@@ -28,7 +28,7 @@ from offsetwise.review.risk import facts_of
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.ended import ShownTransaction, judge, places_of
 from offsetwise.transactions.observed import Described, Missing
-from offsetwise.wording.irrevocable import confirmation, irrevocable
+from offsetwise.wording.irrevocable import confirmation, irreversible
 from tests.apply.plans import COPY
 from tests.apply.worlds import NOW, REVIEWER, approval
 from tests.gates import FULL, PART
@@ -198,7 +198,7 @@ def test_16_who_approves_an_abort_that_a_newer_checkpoint_may_hold_states_that_t
         assert (newest.outcome, "tx-1-7" in newest.told) == (outcome, True)
         unapproved = replace(plan, gate=(*plan.gate, newest))
         assert confirmation(unapproved) == facts_of(unapproved, "ab" * 32).confirm == typed
-        assert ("could be looked for" in str(irrevocable(unapproved))) is (outcome is Outcome.UNKNOWN)
+        assert ("could be looked for" in str(irreversible(unapproved))) is (outcome is Outcome.UNKNOWN)
 
 
 @with_cases(
@@ -640,7 +640,7 @@ def test_15_a_plan_that_only_marks_is_stale_once_a_draft_of_it_would_be_refused(
         staged,
         transactions=(),
         targets=(Target(kind="flink-savepoint"),),
-        requirements=replace(staged.requirements, sink=replace(sink, states=(marked.seen,))),
+        requirements=replace(staged.requirements, sink=replace(sink, states=(marked.as_required,))),
     )
 
     assert len(list(moved(only_marks, found(marked)))) == 0

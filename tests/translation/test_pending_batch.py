@@ -53,7 +53,7 @@ def test_it_is_what_a_question_of_its_own_says() -> None:
         last = asked(pair, replace(cut, position=cut.until or 0, until=None)).cut
         assert with_batch.cut is not None
         assert last is not None
-        places = with_batch.cut.place, last.place
+        places = with_batch.cut.proven_offset, last.proven_offset
         if found is None:
             inside = target.old.start <= target.position <= (cut.until or 0)
             assert None in places or not inside or sorted(filter(None, places)) != [*places], number

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offsetwise.model import Neighbour, Side
-from offsetwise.translation.preserved import PROBE_RECORDS, Probe, kept, places, preserved, probe
+from offsetwise.translation.preserved import PROBE_RECORDS, Probe, agreeing_neighbours, preserved, probe, probe_spans
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import LogWindow
 from tests.with_cases import with_cases
@@ -15,7 +15,7 @@ def window(offsets: Sequence[int], identities: Sequence[str]) -> LogWindow:
 
 class TestPlaces:
     def test_are_at_both_ends_in_the_middle_and_around_the_position(self) -> None:
-        found = places(4000, Span(start=100, end=10_000), Span(start=0, end=10_000))
+        found = probe_spans(4000, Span(start=100, end=10_000), Span(start=0, end=10_000))
 
         half = PROBE_RECORDS // 2
         assert found == (
@@ -27,12 +27,12 @@ class TestPlaces:
 
     @with_cases("position", [0, 40, 99, 100, 500])
     def test_lie_inside_both_logs(self, position: int) -> None:
-        for place in places(position, Span(start=20, end=100), Span(start=0, end=60)):
+        for place in probe_spans(position, Span(start=20, end=100), Span(start=0, end=60)):
             assert 20 <= place.start < place.end <= 60
 
     def test_are_none_where_the_logs_do_not_overlap(self) -> None:
-        assert places(50, Span(start=0, end=100), Span(start=100, end=200)) == ()
-        assert places(0, Span(start=0, end=0), Span(start=0, end=100)) == ()
+        assert probe_spans(50, Span(start=0, end=100), Span(start=100, end=200)) == ()
+        assert probe_spans(0, Span(start=0, end=0), Span(start=0, end=100)) == ()
 
 
 class TestAProbe:
@@ -57,18 +57,20 @@ class TestRecordsKeptAround:
         old = window([1, 2, 3, 4, 5, 7, 8, 9, 10], ["a", "b", "c", "same", "same", "e", "f", "g", "h"])
         new = window([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], ["a", "b", "c", "same", "same", "x", "e", "f", "g", "h"])
 
-        found = [(each.old_offset, each.new_offset, each.identity, each.side) for each in kept(6, old, new)]
+        found = [
+            (each.old_offset, each.new_offset, each.identity, each.side) for each in agreeing_neighbours(6, old, new)
+        ]
 
         read, unread = ((1, "a"), (2, "b"), (3, "c")), ((7, "e"), (8, "f"), (9, "g"))
         assert found == [(n, n, i, Side.READ) for n, i in read] + [(n, n, i, Side.UNREAD) for n, i in unread]
 
     def test_a_position_at_the_end_of_the_log_lie_below_it(self) -> None:
-        (found,) = kept(3, window([2], ["b"]), window([2], ["b"]))
+        (found,) = agreeing_neighbours(3, window([2], ["b"]), window([2], ["b"]))
 
         assert (found.old_offset, found.side) == (2, Side.READ)
 
     def test_leave_out_what_differs(self) -> None:
-        assert kept(2, window([1, 2], ["a", "b"]), window([1, 2], ["b", "x"])) == ()
+        assert agreeing_neighbours(2, window([1, 2], ["a", "b"]), window([1, 2], ["b", "x"])) == ()
 
 
 class TestOffsetsAre:
@@ -113,4 +115,4 @@ def test_records_that_the_link_moved_at_the_end_of_the_log_are_not_taken_for_kep
     held = [str(number) for number in range(20)]
     windows = window(range(20), held), window([*range(18), 21, 22], held)
 
-    assert not preserved(19, old, new, kept(19, *windows), [probe(*windows)])
+    assert not preserved(19, old, new, agreeing_neighbours(19, *windows), [probe(*windows)])

@@ -46,8 +46,8 @@ def draft_all(
 ) -> PlanSet:
     """Draft many jobs; see `Migration.draft_all`."""
     folder = None if out is None else Path(out)
-    wanted = None if named is None else [WantedJob.of(job.named()) for job in named]
-    jobs = tuple(dict.fromkeys(wanted or workflow.all_jobs(migration.settings)))
+    requested = None if named is None else [WantedJob.of(job.named()) for job in named]
+    jobs = tuple(dict.fromkeys(requested or workflow.all_jobs(migration.settings)))
     outcomes: dict[WantedJob, JobPlan | OffsetwiseError] = {}
     plans: dict[WantedJob, Plan] = {}
     for wanted_job, outcome in workflow.draft_all(

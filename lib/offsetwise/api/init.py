@@ -14,7 +14,7 @@ from offsetwise.client_properties import GivenCluster, given_cluster
 from offsetwise.client_properties.connectors import ConnectorAddress, is_connector
 from offsetwise.config import ClusterConfig, JobTraits, Migration, load_migration, schema_text
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.strict_yaml import MAX_BYTES
 from offsetwise.survey.connectors import parse_connect
 from offsetwise.survey.found import Survey, Trouble
@@ -35,7 +35,7 @@ def init(
     connect: Sequence[str] = (),
     update: bool = False,
     confirm: Callable[[str], bool] = lambda _: True,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> Survey:
     """Find out what a migration file says, and write it. Clusters and checkpoints are only read.
 
@@ -64,8 +64,8 @@ def init(
     source, target = (None, None) if said is None else (said.source, said.target)
     sides = (_given(old, source, prefix="OLD", option="--old"), _given(new, target, prefix="NEW", option="--new"))
     workers = _workers(connect, said)
-    found = replace(survey(*sides, _roots(checkpoints, said, not workers), progress, connect=workers), file=str(path))
-    return _new(path, found) if before is None or said is None else _updated(path, before, said, found, confirm)
+    read = replace(survey(*sides, _roots(checkpoints, said, not workers), progress, connect=workers), file=str(path))
+    return _new(path, read) if before is None or said is None else _updated(path, before, said, read, confirm)
 
 
 def _to_update(path: Path) -> tuple[bytes, Migration]:
@@ -122,19 +122,19 @@ def _not_given(option: str, what: str) -> UsageError:
     return UsageError(f"init: expected {option}, {what}, found none. Nothing was read.", fix=f"Add {option}.")
 
 
-def _new(path: Path, found: Survey) -> Survey:
+def _new(path: Path, survey: Survey) -> Survey:
     name = path.parent.name if path.stem == "migration" and path.parent.name else path.stem
     schema, of_schema = path.with_name(f"{path.stem}.schema.json"), schema_text()
     there = os.path.lexists(schema)
     usable = not there or _holds(schema, of_schema)
-    text, left = migration_text(found, path.parent, name, schema=schema.name if usable else None)
-    if left:
+    text, missing = migration_text(survey, path.parent, name, schema=schema.name if usable else None)
+    if missing:
         trouble = Trouble(
-            problem=f"{path.name}: {many(left, 'checkpoint or group', 'checkpoints and groups')} of those found do not "
-            f"fit into a migration file, which has at most {MAX_BYTES:,} bytes, and are not in it.",
+            problem=f"{path.name}: {many(missing, 'checkpoint or group', 'checkpoints and groups')} of those found "
+            f"do not fit into a migration file, which has at most {MAX_BYTES:,} bytes, and are not in it.",
             fix="Give narrower roots, and write a migration file for each. The Fleet screen shows all below the roots.",
         )
-        found = replace(found, problems=(*found.problems, trouble))
+        survey = replace(survey, problems=(*survey.problems, trouble))
     if not there:
         new_files.write_new(schema, of_schema)
     try:
@@ -143,7 +143,7 @@ def _new(path: Path, found: Survey) -> Survey:
         if not there:
             schema.unlink(missing_ok=True)
         raise
-    return replace(found, written=True, schema_file=str(schema) if usable else None)
+    return replace(survey, written=True, schema_file=str(schema) if usable else None)
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -153,38 +153,38 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
-def _updated(path: Path, before: bytes, said: Migration, found: Survey, confirm: Callable[[str], bool]) -> Survey:
+def _updated(path: Path, before: bytes, said: Migration, survey: Survey, confirm: Callable[[str], bool]) -> Survey:
     text = before.decode("utf-8")
-    added = additions(text, said, found, path.parent)
+    added = additions(text, said, survey, path.parent)
     after = updated(text, added)
     stated = said.model_fields_set | {
         f"checkpoints[].job.{key}"
         for key in JobTraits.model_fields
         if all(getattr(checkpoint.job, key) is not None for checkpoint in said.checkpoints)
     }
-    found = replace(
-        found,
-        differences=tuple(differences(said, found, path.parent)),
-        missing=tuple(each for each in found.missing if each.key not in stated),
+    survey = replace(
+        survey,
+        differences=tuple(differences(said, survey, path.parent)),
+        missing=tuple(field for field in survey.missing if field.key not in stated),
     )
     if not added:
-        return found
+        return survey
     names = (str(path), f"{path} updated")
     diff = "".join(difflib.unified_diff(text.splitlines(keepends=True), after.splitlines(keepends=True), *names))
 
-    def check(beside: Path) -> None:
+    def check(draft: Path) -> None:
         try:
-            whole = load_migration(beside)
+            whole = load_migration(draft)
         except OffsetwiseError as error:
             raise _not_placed(path, error.problem) from None
         if not _keeps(said, whole):
             raise _not_placed(path, "something that it says would change.")
 
-    found = replace(found, diff=diff)
+    survey = replace(survey, diff=diff)
     if not confirm(diff):
-        return found
+        return survey
     new_files.publish(path, after, check, instead_of=before)
-    return replace(found, written=True)
+    return replace(survey, written=True)
 
 
 def _keeps(before: Migration, after: Migration) -> bool:

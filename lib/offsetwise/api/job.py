@@ -25,7 +25,7 @@ from offsetwise.model import (
 from offsetwise.plan import options
 from offsetwise.plan.request import DraftRequest, SettlementChoice, StartChoice, Unset
 from offsetwise.plan.settings import texts
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration
@@ -78,7 +78,7 @@ class Job:
         *,
         snapshots: tuple[Snapshot, Snapshot] | None = None,
         records: bool = True,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> Comparison:
         """Translate every position, and prove it as far as the records allow.
 
@@ -115,7 +115,7 @@ class Job:
         require: CutoverRequirement | None = None,
         repair: str | None = None,
         settings: Mapping[str, object] | None = None,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> Plan:
         """Draft a plan: where every partition resumes, why that is right, and what must still hold when it is applied.
 
@@ -182,12 +182,12 @@ def with_settings(
     repair: str | None = None,
 ) -> dict[str, Any]:
     """Return what a request says of the job: of each value the one among settings, else the argument."""
-    left, decided = options.of_engines(dict(texts(settings)))
+    others, decided = options.of_engines(dict(texts(settings)))
     return {
         "rewind_to": decided.get("rewind_to", rewind_to),
         "unset": Unset(decided["unset"]) if "unset" in decided else unset,
         "repair": decided.get("repair", repair),
-        "settings": texts(left),
+        "settings": texts(others),
     }
 
 
@@ -208,5 +208,9 @@ def write_positions(path: Path, compared: Iterable[Compared]) -> None:
     """Write the positions of the jobs that were compared as a new Parquet file, in the order of the jobs' names."""
     from offsetwise.workflow.compared_parquet import parquet_of  # noqa: PLC0415 - Arrow takes a quarter of a second
 
-    pairs = [(str(each.job), each.comparison) for each in compared if each.comparison is not None]
+    pairs = [
+        (str(compared_job.job), compared_job.comparison)
+        for compared_job in compared
+        if compared_job.comparison is not None
+    ]
     new_files.write_new(path, parquet_of(sorted(pairs, key=itemgetter(0))))

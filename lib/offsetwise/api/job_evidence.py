@@ -216,8 +216,8 @@ def plan_of(
     approved_ms = None
     with suppress(NotApprovedError):
         counted = approval.approved(plan.content, plan.document, files, policy, datetime.now(UTC))
-        approvers = tuple(each.approver.subject for each in counted)
-        approved_ms = max(epoch_ms(each.approver.approved_at) for each in counted)
+        approvers = tuple(approval_of.approver.subject for approval_of in counted)
+        approved_ms = max(epoch_ms(approval_of.approver.approved_at) for approval_of in counted)
     return PlanEvidence(
         file=plan.path,
         digest=plan.digest,
@@ -291,7 +291,9 @@ def applied_of(
 
 def _show_start(targets: Iterable[Target]) -> bool:
     types = (target_type(target.kind) for target in targets)
-    return all(each.shows_start for each in types if each.role is not TargetRole.TRANSACTIONS)
+    return all(
+        type_of_target.shows_start for type_of_target in types if type_of_target.role is not TargetRole.TRANSACTIONS
+    )
 
 
 def _verified(receipt: Receipt, readers: LiveReaders, checkpoint: str | None) -> Verification | None:

@@ -22,7 +22,7 @@ __all__ = ["LiveReaders", "settings_of", "tools_for"]
 _NOBODY: Final = "offsetwise.invalid"
 
 
-def settings_of(plan: Plan, migration: Named | None, place: str | Path | None) -> Migration:
+def settings_of(plan: Plan, migration: Named | None, target_path: str | Path | None) -> Migration:
     """Return the migration file that a plan is applied, taken back and verified with.
 
     A plan that repairs and moves nothing needs none: then the checkpoint is read, the folder of the copy is written,
@@ -31,7 +31,7 @@ def settings_of(plan: Plan, migration: Named | None, place: str | Path | None) -
     Args:
         plan: The plan.
         migration: The migration that was named.
-        place: Where the copy is.
+        target_path: Where the copy is.
 
     Raises:
         UsageError: None was named, and the plan is one of a migration.
@@ -45,7 +45,7 @@ def settings_of(plan: Plan, migration: Named | None, place: str | Path | None) -
             "done.",
             fix="Load it with `migration=`; on the command line name its file: --migration FILE.",
         )
-    roots = [] if place is None else [str(place).rstrip("/").rpartition("/")[0] or os.getcwd()]
+    roots = [] if target_path is None else [str(target_path).rstrip("/").rpartition("/")[0] or os.getcwd()]
     return Migration.model_validate(
         {
             "name": plan.migration,

@@ -23,7 +23,7 @@ from offsetwise.model import (
     Target,
 )
 from offsetwise.plan.request import DraftRequest
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.workflow import WantedJob
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Migration:
         """
         return workflow.snapshot(self.settings, cluster, topics=None if topics is None else tuple(topics))
 
-    def fleet(self, *, parquet: str | Path | None = None, progress: Progress = unheard) -> Fleet:
+    def fleet(self, *, parquet: str | Path | None = None, progress: Progress = no_progress) -> Fleet:
         """Read all checkpoints of the migration: those that its file names, and all others below `checkpoint_roots`.
 
         Of each what decides the restart; more than 3 are read on the migration's Spark.
@@ -145,7 +145,7 @@ class Migration:
         snapshots: tuple[Snapshot, Snapshot] | None = None,
         records: bool = True,
         heard: Callable[[Compared], None] = lambda _: None,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> tuple[Compared, ...]:
         """Compare many jobs at once: each cluster is read once, and records in one search.
 
@@ -171,11 +171,11 @@ class Migration:
         """
         if parquet is not None:
             new_files.require_new(Path(parquet))
-        wanted = None if jobs is None else [WantedJob.of(job.named()) for job in jobs]
+        requested = None if jobs is None else [WantedJob.of(job.named()) for job in jobs]
         done = []
         for comparison in workflow.compare_all(
             self.settings,
-            wanted,
+            requested,
             out=None if out is None else Path(out),
             max_age_s=max_age_s,
             snapshots=snapshots,
@@ -183,7 +183,7 @@ class Migration:
             progress=progress,
         ):
             compared = Compared(
-                job=Job(self, Subject(kind=comparison.wanted.kind, name=comparison.wanted.name)),
+                job=Job(self, Subject(kind=comparison.job.kind, name=comparison.job.name)),
                 comparison=None if isinstance(comparison.outcome, OffsetwiseError) else comparison.outcome,
                 error=comparison.outcome if isinstance(comparison.outcome, OffsetwiseError) else None,
                 reused=comparison.reused,
@@ -208,7 +208,7 @@ class Migration:
         out: str | Path | None = None,
         max_age_s: float = 3_600.0,
         heard: Callable[[DraftedJob], None] = lambda _: None,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> PlanSet:
         """Draft a plan for each of many jobs at once; `document.refused` of the set has those that have none, and why.
 
@@ -242,7 +242,7 @@ class Migration:
         apart_s: float = 2,
         upgrade: bool = False,
         snapshot: SinkSnapshot | None = None,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> SinkTransactions:
         """Show the transactions of a Flink job's exactly-once sinks, each with what is to become of it and why.
 
@@ -272,7 +272,7 @@ class Migration:
         )
 
     def sink_snapshot(
-        self, *checkpoints: str, topics: Sequence[str] = (), apart_s: float = 2, progress: Progress = unheard
+        self, *checkpoints: str, topics: Sequence[str] = (), apart_s: float = 2, progress: Progress = no_progress
     ) -> SinkSnapshot:
         """Take down what the cluster of some checkpoints' sinks says of their transactions.
 
@@ -293,7 +293,7 @@ class Migration:
         until_copied: bool = False,
         records: bool = True,
         heard: Callable[[Cutover], None] = lambda _: None,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> Cutover:
         """Look whether the old cluster's logs stand still and are on the new cluster; see `workflow.cutover`."""
         return workflow.cutover(
@@ -321,7 +321,7 @@ class Migration:
         records: bool = True,
         heard: Callable[[Status], None] = lambda _: None,
         note: Callable[[str], None] = lambda _: None,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
         **of_watch: Unpack[OfWatch],
     ) -> Status:
         """Show how far every job has come, from what is read now; docs/status.md has the table of states.
@@ -346,9 +346,9 @@ class Migration:
             self.settings, self.path, folder, wave=wave, trust=trust, lag_at_most=lag_at_most, snapshots=snapshots
         )
         if not watch:
-            return status_watch.look(request, heard, note, progress)
+            return status_watch.read_once(request, heard, note, progress)
         return status_watch.watch_status(request, every_s=every_s, records=records, heard=heard, note=note, **of_watch)
 
-    def reconcile(self, topic: str, *, progress: Progress = unheard) -> Reconciliation:
+    def reconcile(self, topic: str, *, progress: Progress = no_progress) -> Reconciliation:
         """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""
         return workflow.reconcile(self.settings, topic, progress=progress)

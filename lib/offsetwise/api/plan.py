@@ -25,8 +25,8 @@ from offsetwise.plan.drift import Drift
 from offsetwise.plan.operators import choice
 from offsetwise.plan.operators.patch import CHECKPOINT_ENV, SERVERS_ENV, Deployment
 from offsetwise.plan.reading import plan_bytes, read_plan
-from offsetwise.progress import Progress, unheard
-from offsetwise.wording.irrevocable import confirmation, irrevocable
+from offsetwise.progress import Progress, no_progress
+from offsetwise.wording.irrevocable import confirmation, irreversible
 
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration
@@ -140,12 +140,12 @@ class Plan:
                 fix="Leave the confirmation (--confirm) out.",
             )
         raise NotApprovedError(
-            f"{irrevocable(self.document)} Expected {self.confirmation!r} as confirmation, found {result}. Nothing "
+            f"{irreversible(self.document)} Expected {self.confirmation!r} as confirmation, found {result}. Nothing "
             "was signed.",
             fix=f"Look at the transactions of the plan, then confirm: --confirm {quote(self.confirmation)}",
         )
 
-    def drift(self, *, progress: Progress = unheard) -> tuple[Drift, ...]:
+    def drift(self, *, progress: Progress = no_progress) -> tuple[Drift, ...]:
         """Report what has changed since the plan was drafted; empty where nothing has. Growth of logs is no change.
 
         Raises:
@@ -213,7 +213,7 @@ class Plan:
         approvals: Sequence[str | Path] = (),
         trust: Sequence[str | Path] = (),
         execute: Literal[False] = False,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> run.DryRun: ...
     @overload
     def apply(
@@ -224,7 +224,7 @@ class Plan:
         approvals: Sequence[str | Path] = (),
         trust: Sequence[str | Path] = (),
         execute: Literal[True],
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> Receipt: ...
     def apply(
         self,
@@ -234,7 +234,7 @@ class Plan:
         approvals: Sequence[str | Path] = (),
         trust: Sequence[str | Path] = (),
         execute: bool = False,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> run.DryRun | Receipt:
         """Return what the plan would write; with `execute`, write it. The same call again goes on where it ended.
 
@@ -285,14 +285,14 @@ class Plan:
             order = _approved_by(order, approvals, trust)
             approval.approved(self.content, self.document, order.approvals, order.policy, datetime.now(UTC))
 
-    def require(self, found: run.DryRun, *, receipt: str | Path | None = None) -> None:
+    def require(self, preview: run.DryRun, *, receipt: str | Path | None = None) -> None:
         """Go on only if a dry run found everything as it was reviewed.
 
         Raises:
             StalePlanError: Something is not as it was reviewed.
             ApplyError: Nothing is known to differ, but something could not be read.
         """
-        run.require_held(self._order(None), found, str(self._receipt(receipt)))
+        run.require_held(self._order(None), preview, str(self._receipt(receipt)))
 
     def _order(self, output: str | Path | None) -> run.ApplyOrder:
         return run.ApplyOrder(

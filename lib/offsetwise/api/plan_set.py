@@ -29,7 +29,7 @@ from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.plan.sets.file import MAX_SET_BYTES, SET_FILE, of_job, read_plan_set, require_plan_of
 from offsetwise.plan.target import groups_of
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration
@@ -154,7 +154,7 @@ class PlanSet:
         execute: bool = False,
         keep_going: bool = False,
         heard: Callable[[PlanOutcome[Written]], None] = _ignore,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> tuple[PlanOutcome[Written], ...]:
         """Return what each plan would write; with `execute`, write them one after the other; see `Plan.apply`.
 
@@ -194,7 +194,7 @@ class PlanSet:
         execute: bool = False,
         keep_going: bool = False,
         heard: Callable[[PlanOutcome[TakenBack]], None] = _ignore,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> tuple[PlanOutcome[TakenBack], ...]:
         """Return what stands where plans of the set were applied; with `execute`, put back what stood there before.
 
@@ -216,7 +216,7 @@ class PlanSet:
         def steps(events: Iterable[SetEvent]) -> list[PlanStep[TakenBack]]:
             begun = {member.plan.digest: member for member in self._members() if member.is_begun}
             last_first = [*reversed(applied_order(begun, events))]
-            return [begun[each].step(partial(begun[each].written.rollback, **call)) for each in last_first]
+            return [begun[index].step(partial(begun[index].written.rollback, **call)) for index in last_first]
 
         if not execute or not any(member.is_begun for member in self._members()):
             return one_by_one(steps(events_of(self._journal_path, self.digest)), keep_going=True, heard=heard)
@@ -259,7 +259,7 @@ class PlanSet:
         return SharedReaders(migration=migration, new=cache(read))
 
     def drift(
-        self, *, heard: Callable[[PlanOutcome[tuple[Drift, ...]]], None] = _ignore, progress: Progress = unheard
+        self, *, heard: Callable[[PlanOutcome[tuple[Drift, ...]]], None] = _ignore, progress: Progress = no_progress
     ) -> tuple[PlanOutcome[tuple[Drift, ...]], ...]:
         """Report what has changed since each plan was drafted. Each cluster is read once for all of them.
 

@@ -12,7 +12,7 @@ from offsetwise.engines.engine import CheckpointReading
 from offsetwise.errors import MissingError, NotAFolderError, StorageError
 from offsetwise.model import Checkpoint, Cluster, Cutover, IsolationLevel, Plan, PlannedTransaction, Snapshot
 from offsetwise.ports.stretches import ReadStretch, Stretch
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import is_live
 from offsetwise.streams.reader import read_again, read_cluster, transactions_reader
@@ -30,7 +30,7 @@ class LiveReaders:
     """Reads what a migration names; see `apply.readers.Readers`."""
 
     migration: Migration
-    progress: Progress = unheard
+    progress: Progress = no_progress
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         """Read a cluster."""
@@ -80,34 +80,34 @@ class LiveReaders:
     def cutover(self, plan: Plan) -> Cutover:
         """Watch the old logs of a plan's topics."""
 
-        def heard(found: Cutover) -> None:
-            still_ms = min((row.still_ms for row in found.partitions), default=0)
-            step = f"watch the old logs stand still for {duration(found.still_for_ms)}"
-            self.progress(step, min(still_ms, found.still_for_ms) // 1000, found.still_for_ms // 1000)
+        def heard(cutover: Cutover) -> None:
+            still_ms = min((row.still_ms for row in cutover.partitions), default=0)
+            step = f"watch the old logs stand still for {duration(cutover.still_for_ms)}"
+            self.progress(step, min(still_ms, cutover.still_for_ms) // 1000, cutover.still_for_ms // 1000)
 
         return cutover(self.migration, plan=(plan, None), heard=heard, progress=self.progress)
 
-    def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
+    def stretches(self, side: Cluster, requests: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
         """Read the records around places of a stream again."""
-        step = f"read the records around {len(wanted):,} positions of the {side} cluster again"
+        step = f"read the records around {len(requests):,} positions of the {side} cluster again"
         self.progress(step, 0, 1)
-        stretches = read_again(self.migration, side, wanted, salt=salt)
+        stretches = read_again(self.migration, side, requests, salt=salt)
         self.progress(step, 1, 1)
         return stretches
 
     def records(
-        self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
+        self, side: Cluster, positions: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
         """Read single records, on Spark."""
         from offsetwise.pipeline.places import read_places  # noqa: PLC0415 - PySpark takes half a second
         from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
 
-        step = f"read {len(places):,} records of the {side} cluster again"
+        step = f"read {len(positions):,} records of the {side} cluster again"
         self.progress(step, 0, 1)
         results = read_places(
             open_session(self.migration.spark, kafka=True),
             java_properties(self.migration.cluster(side)),
-            places,
+            positions,
             isolation=isolation,
             salt=salt,
         )

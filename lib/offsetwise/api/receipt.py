@@ -20,7 +20,7 @@ from offsetwise.approval import policy_for
 from offsetwise.approval.key_files import read_approval
 from offsetwise.model import time_of
 from offsetwise.plan.reading import read_plan
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration
@@ -80,7 +80,7 @@ class Receipt:
         approvals: Sequence[str | Path] = (),
         trust: Sequence[str | Path] = (),
         execute: Literal[False] = False,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> back.Standings: ...
     @overload
     def rollback(
@@ -89,7 +89,7 @@ class Receipt:
         approvals: Sequence[str | Path] = (),
         trust: Sequence[str | Path] = (),
         execute: Literal[True],
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> tuple[model.ReceiptStep, ...]: ...
     def rollback(
         self,
@@ -97,7 +97,7 @@ class Receipt:
         approvals: Sequence[str | Path] = (),
         trust: Sequence[str | Path] = (),
         execute: bool = False,
-        progress: Progress = unheard,
+        progress: Progress = no_progress,
     ) -> back.Standings | tuple[model.ReceiptStep, ...]:
         """Return what stands where the plan was applied; with `execute`, put back what stood there before.
 
@@ -132,12 +132,12 @@ class Receipt:
             read = self.document
             return live.settings_of(read.plan, None, read.steps[0].place)
         begun = (record.done or record.intended for record in read_journal(str(self.path)).steps.values())
-        place = next((step.place for step in begun if step is not None), None)
-        return live.settings_of(read_plan(self.plan, subject="the plan"), None, place)
+        target_path = next((step.place for step in begun if step is not None), None)
+        return live.settings_of(read_plan(self.plan, subject="the plan"), None, target_path)
 
 
 def _stated(plan: model.Plan, migration: config.Migration) -> str | None:
     """Return the checkpoint that the job of a plan makes once it is moved, as a migration file names it."""
     read = plan.requirements.checkpoint
-    named = () if read is None else (each for each in migration.checkpoints if each.uri == read.uri)
-    return next((each.job.new_checkpoint for each in named), None)
+    named = () if read is None else (checkpoint for checkpoint in migration.checkpoints if checkpoint.uri == read.uri)
+    return next((checkpoint.job.new_checkpoint for checkpoint in named), None)

@@ -31,7 +31,7 @@ from offsetwise.model import (
     time_of,
 )
 from offsetwise.plan.target import groups_of
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.status.evidence import JobEvidence
 from offsetwise.status.findings import JobOfMigration, WaveOfJobs, WholeCase, judge_whole, waits_of
 from offsetwise.status.rule import Rules, status_of
@@ -80,7 +80,7 @@ class StatusReading:
     """The topics of the old cluster that the jobs read, as far as their positions could be read."""
 
 
-def read_status(request: StatusRequest, *, progress: Progress = unheard) -> StatusReading:
+def read_status(request: StatusRequest, *, progress: Progress = no_progress) -> StatusReading:
     """Read how far every job has come: each cluster for all jobs together.
 
     Args:
@@ -118,8 +118,8 @@ class _StatusReading:
         self.plans = self._plans()
         targets = (target for plans in self.plans.values() for plan in plans for target in plan.document.targets)
         groups = tuple(sorted({*groups_of(targets)}))
-        wanted = tuple(WantedJob(kind=job.kind, name=job.name, newest=True) for job in self.jobs)
-        scenes = stage(migration, wanted, snapshots=request.snapshots, groups=groups, progress=progress)
+        requested = tuple(WantedJob(kind=job.kind, name=job.name, newest=True) for job in self.jobs)
+        scenes = stage(migration, requested, snapshots=request.snapshots, groups=groups, progress=progress)
         self.scenes: Mapping[Subject, Scene | OffsetwiseError] = {
             Subject(kind=job.kind, name=job.name): scene for job, scene in scenes.items()
         }
@@ -282,7 +282,7 @@ _MOVED: Final = frozenset({JobState.APPLIED, JobState.STARTED, JobState.CAUGHT_U
 
 def _retention(old: Snapshot, new: Snapshot, copies: Mapping[str, str]) -> Mapping[str, int]:
     """Return the shorter `retention.ms` of each topic and its copy; one that keeps records for ever is left out."""
-    kept = {
+    retention_ms = {
         (side, topic.name): int(dict(topic.config).get("retention.ms", _FOR_EVER))
         for side, snapshot in ((Cluster.OLD, old), (Cluster.NEW, new))
         for topic in snapshot.topics
@@ -290,7 +290,7 @@ def _retention(old: Snapshot, new: Snapshot, copies: Mapping[str, str]) -> Mappi
     }
     results = {}
     for topic, copy in copies.items():
-        times = [kept.get((Cluster.OLD, topic), _FOR_EVER), kept.get((Cluster.NEW, copy), _FOR_EVER)]
+        times = [retention_ms.get((Cluster.OLD, topic), _FOR_EVER), retention_ms.get((Cluster.NEW, copy), _FOR_EVER)]
         finite = [time for time in times if time >= 0]
         if finite:
             results[topic] = min(finite)

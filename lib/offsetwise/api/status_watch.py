@@ -14,7 +14,7 @@ from offsetwise.api.status import StatusReading, StatusRequest, read_status
 from offsetwise.config import Migration, load_migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Cutover, Snapshot, Status
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.workflow.cutting_over import watch_logs
 
 Notes = Callable[[str], None]
@@ -54,13 +54,15 @@ def requested(
     )
 
 
-def look(request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = unheard) -> Status:
+def read_once(
+    request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = no_progress
+) -> Status:
     """Read the status once; see `read_status`."""
-    return _look(request, heard, note, progress).status
+    return _read_once(request, heard, note, progress).status
 
 
-def _look(
-    request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = unheard
+def _read_once(
+    request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = no_progress
 ) -> StatusReading:
     read = read_status(request, progress=progress)
     for sentence in read.unread:
@@ -99,13 +101,13 @@ def watch_status(
     """
     once, file = _EachOnce(note), _MigrationFile(request)
     logs = _OldLogs(records=records, note=once, still_for_s=still_for_s)
-    read = _look(request, heard, once)
+    read = _read_once(request, heard, once)
     while not (read.status.is_done or (read.status.is_different and not keep_going)):
         if request.snapshots is None:
             logs.follow(file.newest, read.topics)
         wait(every_s)
         try:
-            read = _look(replace(request, migration=file.read(), cutover=logs.told(heard_logs)), heard, once)
+            read = _read_once(replace(request, migration=file.read(), cutover=logs.newest(heard_logs)), heard, once)
         except OffsetwiseError as error:
             once(f"{error.problem} {error.fix}")
     return read.status
@@ -147,10 +149,10 @@ class _MigrationFile:
         if self._path is None:
             return None
         try:
-            found = os.stat(self._path)
+            status = os.stat(self._path)
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class _OldLogs:
@@ -160,7 +162,7 @@ class _OldLogs:
         self._records, self._note, self._still_for_s = records, note, still_for_s
         self._followed: tuple[Migration, frozenset[str]] | None = None
         self._newest: Cutover | None = None
-        self._told: Cutover | None = None
+        self._reported: Cutover | None = None
 
     def follow(self, migration: Migration, topics: frozenset[str]) -> None:
         """Watch the logs of topics until others are to be watched, or the process ends.
@@ -176,12 +178,12 @@ class _OldLogs:
             arguments = (clusters, topics)
             threading.Thread(target=self._run, args=arguments, name="offsetwise-old-logs", daemon=True).start()
 
-    def told(self, heard: Callable[[Cutover], None]) -> Cutover | None:
+    def newest(self, heard: Callable[[Cutover], None]) -> Cutover | None:
         """Return what was seen, and hand it on where it is new."""
         newest = self._newest
-        if newest is not None and newest is not self._told:
+        if newest is not None and newest is not self._reported:
             heard(newest)
-        self._told = newest
+        self._reported = newest
         return newest
 
     def _run(self, clusters: Migration, topics: frozenset[str]) -> None:

@@ -91,18 +91,18 @@ def _files(path: Path, unread: list[str]) -> Sequence[Path]:
             f"{error.strerror or error}. Nothing was read.",
             fix="Name the folder that `compare --out` and `draft --out` write to, or leave --folder out.",
         ) from error
-    wanted = [path / name for name in names if name.endswith(_READ)]
+    paths = [path / name for name in names if name.endswith(_READ)]
     for folder in (path / name for name in names if os.path.isfile(path / name / SET_FILE)):
         try:
-            wanted += [folder / name for name in sorted(os.listdir(folder)) if name.endswith(_READ)]
+            paths += [folder / name for name in sorted(os.listdir(folder)) if name.endswith(_READ)]
         except OSError as error:
             unread.append(f"{folder}: {error.strerror or error}.")
-    if len(wanted) > MOST_FILES:
+    if len(paths) > MOST_FILES:
         raise FileError(
-            f"{path}: expected at most {MOST_FILES:,} files, found {len(wanted):,}. Nothing was read.",
+            f"{path}: expected at most {MOST_FILES:,} files, found {len(paths):,}. Nothing was read.",
             fix="Name the folder of one migration.",
         )
-    return wanted
+    return paths
 
 
 def _add(folder: WorkingFolder, file: Path) -> None:

@@ -82,8 +82,8 @@ def preview(order: BackOrder, tools: Tools) -> Standings:
         approval = f"Approved by {names}."
     except NotApprovedError as error:
         approval = f"Not approved as far as was shown, so --execute would be refused: {error.problem}"
-    seen = tuple(_looked(evidence, step, order, tools, number) for number, step in enumerate(steps))
-    return Standings(steps=steps, seen=seen, approval=approval)
+    states = tuple(_looked(evidence, step, order, tools, number) for number, step in enumerate(steps))
+    return Standings(steps=steps, seen=states, approval=approval)
 
 
 def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
@@ -103,11 +103,11 @@ def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
     path = order.path if order.path.endswith(SUFFIX) else order.path + SUFFIX
     with Journal.open(path, digest=evidence.digest, begun_at=evidence.begun_at, disk=tools.disk) as journal:
         # Without an output, a place is held against the write roots by its writer.
-        places = places_of(evidence.plan, order.migration, None)
-        require_agreeing_records(path, evidence.plan, evidence.digest, journal.records, places=places)
+        target_paths = places_of(evidence.plan, order.migration, None)
+        require_agreeing_records(path, evidence.plan, evidence.digest, journal.records, paths=target_paths)
         steps = _by_journal(evidence.steps, journal, order.path) if evidence.steps else _steps(journal.records, path)
         noted = {n: StepRecord(done=step, notes=journal.record(n).notes) for n, step in enumerate(steps)}
-        require_agreeing_records(path, evidence.plan, evidence.digest, noted, places=places)
+        require_agreeing_records(path, evidence.plan, evidence.digest, noted, paths=target_paths)
         return _rolled_back(evidence, steps, journal, order, tools)
 
 
@@ -115,11 +115,11 @@ def _evidence(order: BackOrder) -> _Evidence:
     """Read what was handed over, and hold it against its plan."""
     if not order.path.endswith(SUFFIX):
         receipt, data = receipt_and_plan(order.path, order.plan_bytes)
-        beside = order.path + SUFFIX
+        journal_path = order.path + SUFFIX
         begun_at = receipt.begun_at
-        if os.path.lexists(beside) and os.lstat(beside).st_size:
-            recorded = read_journal(beside)
-            check_plan(recorded.digest, receipt.plan_digest, beside)
+        if os.path.lexists(journal_path) and os.lstat(journal_path).st_size:
+            recorded = read_journal(journal_path)
+            check_plan(recorded.digest, receipt.plan_digest, journal_path)
             begun_at = recorded.begun_at
         return _Evidence(
             plan_bytes=data,
@@ -138,27 +138,27 @@ def _evidence(order: BackOrder) -> _Evidence:
     recorded = read_journal(order.path)
     digest = digest_of(order.plan_bytes)
     check_plan(recorded.digest, digest, order.path)
-    require_agreeing_records(order.path, plan, digest, recorded.steps, places=places_of(plan, order.migration, None))
+    require_agreeing_records(order.path, plan, digest, recorded.steps, paths=places_of(plan, order.migration, None))
     return _Evidence(plan_bytes=order.plan_bytes, plan=plan, begun_at=recorded.begun_at, steps=())
 
 
-def _approvers(order: BackOrder, found: _Evidence, tools: Tools) -> tuple[str, ...]:
+def _approvers(order: BackOrder, evidence: _Evidence, tools: Tools) -> tuple[str, ...]:
     """Return who approved the plan: when it was applied, or meanwhile."""
     carried = (
         ApprovalFile(name=f"{order.path}, approval {number}", content=text.encode(errors="replace"))
-        for number, text in enumerate(found.envelopes, start=1)
+        for number, text in enumerate(evidence.envelopes, start=1)
     )
     given = {file.content: file for file in (*order.approvals, *carried)}
     now = tools.now()
     counted = approved(
-        found.plan_bytes,
-        found.plan,
+        evidence.plan_bytes,
+        evidence.plan,
         tuple(given.values()),
         order.policy,
         now,
-        begun_at=_begun(order, found.begun_at, now),
+        begun_at=_begun(order, evidence.begun_at, now),
     )
-    return tuple(each.approver.subject for each in counted)
+    return tuple(approval.approver.subject for approval in counted)
 
 
 def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
@@ -178,22 +178,22 @@ def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
     return begun
 
 
-def _check_same(order: BackOrder, found: _Evidence, tools: Tools) -> None:
+def _check_same(order: BackOrder, evidence: _Evidence, tools: Tools) -> None:
     """Refuse to take back on another cluster than was written to."""
-    wanted = found.plan.requirements.new.cluster_id
-    if found.plan.moves_nothing:
+    expected = evidence.plan.requirements.new.cluster_id
+    if evidence.plan.moves_nothing:
         return
-    if found.plan.migration != order.migration.name:
+    if evidence.plan.migration != order.migration.name:
         other = f"migration {order.migration.name!r}"
-    elif any(target_type(target.kind).where is Where.CLUSTER for target in found.plan.targets):
+    elif any(target_type(target.kind).where is Where.CLUSTER for target in evidence.plan.targets):
         now = tools.readers.cluster(Cluster.NEW, (), ()).cluster_id
-        if now == wanted:
+        if now == expected:
             return
         other = f"a new cluster with the id {now}"
     else:
         return
     raise ApplyError(
-        f"{order.path}: expected migration {found.plan.migration!r} with the new cluster {wanted}, found {other}. "
+        f"{order.path}: expected migration {evidence.plan.migration!r} with the new cluster {expected}, found {other}. "
         "Nothing was changed.",
         fix="Give the migration file that the plan was applied with.",
     )
@@ -210,21 +210,21 @@ def _by_journal(steps: Sequence[ReceiptStep], journal: Journal, path: str) -> tu
 
 
 def _rolled_back(
-    found: _Evidence, steps: tuple[ReceiptStep, ...], journal: Journal, order: BackOrder, tools: Tools
+    evidence: _Evidence, steps: tuple[ReceiptStep, ...], journal: Journal, order: BackOrder, tools: Tools
 ) -> tuple[ReceiptStep, ...]:
     receipt_steps: list[ReceiptStep] = []
     for number in reversed(range(len(steps))):
         step = steps[number]
-        context = _context(found, order, tools, number, journal)
+        context = _context(evidence, order, tools, number, journal)
         try:
-            undone = tools.writers[step.target.kind].undo(found.plan, step, context)
+            undone = tools.writers[step.target.kind].undo(evidence.plan, step, context)
             if undone.state is StepState.UNDONE:
-                _check_back(found.plan, undone, tools, context)
+                _check_back(evidence.plan, undone, tools, context)
         except OffsetwiseError as error:
             done = "".join(f" Taken back before it: {receipt_step.told}" for receipt_step in receipt_steps)
-            left = "".join(f" Still as written: {receipt_step.told}" for receipt_step in steps[:number])
+            remaining = "".join(f" Still as written: {receipt_step.told}" for receipt_step in steps[:number])
             raise type(error)(
-                f"Target {number + 1} of {len(steps):,}, {step.target}: {error.problem}{done}{left}", fix=error.fix
+                f"Target {number + 1} of {len(steps):,}, {step.target}: {error.problem}{done}{remaining}", fix=error.fix
             ) from error
         receipt_steps.append(undone)
     return tuple(reversed(receipt_steps))
@@ -257,12 +257,12 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
     return tuple(steps)
 
 
-def _looked(found: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools, number: int) -> SeenPlace:
+def _looked(evidence: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools, number: int) -> SeenPlace:
     try:
-        return tools.writers[step.target.kind].look(found.plan, step, _context(found, order, tools, number))
+        return tools.writers[step.target.kind].look(evidence.plan, step, _context(evidence, order, tools, number))
     except OffsetwiseError as error:
         return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
 
 
-def _context(found: _Evidence, order: BackOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:
-    return context_of(order.migration, digest=found.digest, step=step, disk=tools.disk, journal=journal)
+def _context(evidence: _Evidence, order: BackOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:
+    return context_of(order.migration, digest=evidence.digest, step=step, disk=tools.disk, journal=journal)

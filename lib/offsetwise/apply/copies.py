@@ -14,36 +14,36 @@ from offsetwise.model import Plan, ReceiptStep, StepState, Target
 from offsetwise.regular_files import below
 
 
-def preview_copy(plan: Plan, target: Target, place: str, made: Edits) -> Preview:
+def preview_copy(plan: Plan, target: Target, path: str, edits: Edits) -> Preview:
     """Return what making a copy would do."""
     return Preview(
         target=target,
-        place=place,
-        told=f"A copy of {requirement(plan).uri} would be made at {place}, {made.told}.",
-        files=made.changes(),
+        place=path,
+        told=f"A copy of {requirement(plan).uri} would be made at {path}, {edits.summary}.",
+        files=edits.changes(),
     )
 
 
-def step_of_copy(plan: Plan, target: Target, place: str, made: Edits) -> ReceiptStep:
+def step_of_copy(plan: Plan, target: Target, path: str, edits: Edits) -> ReceiptStep:
     """Return the step of a copy as it will be when it is done."""
     return ReceiptStep(
         target=target,
-        place=place,
+        place=path,
         state=StepState.DONE,
-        told=f"A copy of {requirement(plan).uri} is at {place}, {made.told}.",
-        files=made.written(),
+        told=f"A copy of {requirement(plan).uri} is at {path}, {edits.summary}.",
+        files=edits.written(),
     )
 
 
-def copy_at_rest(source: str, folder: str, made: Edits, context: Context, *, place: str, links: str) -> None:
+def copy_at_rest(source: str, folder: str, edits: Edits, context: Context, *, path: str, links: str) -> None:
     """Fill an empty folder with a copy, and refuse it if somebody wrote to the source meanwhile.
 
     Args:
         source: The folder to copy.
         folder: Where the copy is built.
-        made: Files that get other bytes, and files that are left out.
+        edits: Files that get other bytes, and files that are left out.
         context: The disk, and how old the source's temporary files must be.
-        place: Where the copy will stand, for the message.
+        path: Where the copy will stand, for the message.
         links: How the paths of files begin that their engine never edits in place: they are hard links where the file
             system can.
 
@@ -53,11 +53,11 @@ def copy_at_rest(source: str, folder: str, made: Edits, context: Context, *, pla
         OSError: The disk refuses.
     """
     before = scan_stopped(source, young_s=context.young_s)
-    _copy(source, before, folder, made, disk=context.disk, links=links)
+    _copy(source, before, folder, edits, disk=context.disk, links=links)
     if _facts(scan_stopped(source, young_s=context.young_s)) != _facts(before):
         raise RunningQueryError(
             f"{source}: expected nobody to write to it while it was copied, found that it changed. "
-            f"There is nothing at {place}.",
+            f"There is nothing at {path}.",
             fix="Stop the job, compare again and draft a new plan.",
         )
 
@@ -69,9 +69,9 @@ def _facts(tree: Tree) -> dict[str, tuple[int, int, int]]:
     }
 
 
-def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, links: str) -> None:
-    edited = {edit.path: edit.after for edit in made.edits}
-    dropped = frozenset(made.dropped)
+def _copy(source: str, tree: Tree, folder: str, edits: Edits, *, disk: Disk, links: str) -> None:
+    edited = {edit.path: edit.after for edit in edits.edits}
+    dropped = frozenset(edits.dropped)
     linking = True
     folders = [path.rstrip("/") for path in tree if path.endswith("/")]
     for path in folders:
@@ -96,8 +96,8 @@ def _copy(source: str, tree: Tree, folder: str, made: Edits, *, disk: Disk, link
         for above in _new_folders(path, folders):
             disk.make_folder(below(folder, above), like=below(source, folders[0]))
             folders.append(above)
-        new, beside = below(folder, path), below(source, min(edited.keys() & tree.keys()))
-        disk.write_new(new, edited[path], like=beside, sync=False)
+        new, sibling = below(folder, path), below(source, min(edited.keys() & tree.keys()))
+        disk.write_new(new, edited[path], like=sibling, sync=False)
         made_here.append(new)
     disk.sync_all(made_here)
     disk.require_same(copied)
@@ -108,4 +108,4 @@ def _new_folders(path: str, known: Collection[str]) -> list[str]:
     """Return the folders above a file that are not there yet, the outermost first."""
     parts = path.split("/")[:-1]
     above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
-    return [each for each in above if each not in known]
+    return [folder for folder in above if folder not in known]

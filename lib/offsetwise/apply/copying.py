@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from offsetwise.apply import object_store
 from offsetwise.apply.copies import copy_at_rest, preview_copy, step_of_copy
 from offsetwise.apply.digests import names_in
-from offsetwise.apply.disk import told
+from offsetwise.apply.disk import explaining_os_errors
 from offsetwise.apply.edits import Decide, Foreign
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
 from offsetwise.apply.writing import Context, Preview, SeenPlace, Writer
-from offsetwise.apply.written import Guard, Names, beside, folder_changed, look_at_folder
+from offsetwise.apply.written import Guard, Names, folder_changed, foreign_names, look_at_folder
 from offsetwise.errors import OffsetwiseError, OutputError
 from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.regular_files import below
@@ -50,14 +50,14 @@ class CopyWriter(Writer):
         Raises:
             OffsetwiseError: The copy could not be made as things stand; the message says why.
         """
-        place, source = _places(plan, context)
-        if place.scheme != "file":
+        output, source = _locations(plan, context)
+        if output.scheme != "file":
             return object_store.prepare(plan, target, context, self.decide)
-        require_free(place.path)
+        require_free(output.path)
         edits = self.decide(plan, context)
-        with told("Nothing was written."):
+        with explaining_os_errors("Nothing was written."):
             scan_stopped(source.path, young_s=context.young_s)
-        return preview_copy(plan, target, place.path, edits)
+        return preview_copy(plan, target, output.path, edits)
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
         """Make the copy, under the journal.
@@ -65,8 +65,8 @@ class CopyWriter(Writer):
         Raises:
             OffsetwiseError: There is nothing at the output then, or what stood there before.
         """
-        place, source = _places(plan, context)
-        if place.scheme != "file":
+        output, source = _locations(plan, context)
+        if output.scheme != "file":
             return object_store.write(plan, target, context, self.decide)
         record = journal_of(context).record(context.step)
         if record.done is not None and record.undone is None:
@@ -74,9 +74,9 @@ class CopyWriter(Writer):
         edits = self.decide(plan, context)
 
         def build(folder: str) -> None:
-            copy_at_rest(source.path, folder, edits, context, place=place.path, links=self.links)
+            copy_at_rest(source.path, folder, edits, context, path=output.path, links=self.links)
 
-        return publish(place.path, step_of_copy(plan, target, place.path, edits), context, build, like=source.path)
+        return publish(output.path, step_of_copy(plan, target, output.path, edits), context, build, like=source.path)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Remove the copy, as long as it is as this plan wrote it.
@@ -84,22 +84,22 @@ class CopyWriter(Writer):
         Raises:
             ApplyError: It is not: a query has run on it, so going back is a failback; or the disk refuses.
         """
-        place = place_to_write(step.place, context.write_roots)
-        if place.scheme != "file":
+        location = place_to_write(step.place, context.write_roots)
+        if location.scheme != "file":
             return object_store.undo(step, context, self._other(plan, step, context), guard=self.guard)
         return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Return whether the copy stands there as this plan wrote it."""
-        place = place_to_write(step.place, context.write_roots)
-        if place.scheme != "file":
-            return object_store.look(step, context, self._other(plan, step, context))
+        location = place_to_write(step.place, context.write_roots)
+        if location.scheme != "file":
+            return object_store.state_of(step, context, self._other(plan, step, context))
         return look_at_folder(step, lambda: self._wrong(plan, step, context))
 
     def _wrong(self, plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-        place = step.place
-        ran = self.ran(step, lambda folder: sorted(names_in(below(place, folder))))
-        return ran or folder_changed(step) or self._foreign(plan, step, context, names_in(place))
+        path_of_copy = step.place
+        ran = self.ran(step, lambda folder: sorted(names_in(below(path_of_copy, folder))))
+        return ran or folder_changed(step) or self._foreign(plan, step, context, names_in(path_of_copy))
 
     def _other(self, plan: Plan, step: ReceiptStep, context: Context) -> object_store.Other:
         return object_store.Other(
@@ -111,7 +111,7 @@ class CopyWriter(Writer):
         """Explain why what is there, though its listed files are unchanged, is not this plan's own copy."""
         own = {file.path.partition("/")[0] for file in step.files}.union(self.folders, _names(plan, context))
         try:
-            return beside(names, own) or self.foreign(plan, step, context)
+            return foreign_names(names, own) or self.foreign(plan, step, context)
         except OffsetwiseError as error:
             return f"whether this plan wrote it is unknown: {error.problem}"
 
@@ -124,15 +124,15 @@ def _names(plan: Plan, context: Context) -> Iterable[str]:
         return ()
 
 
-def _places(plan: Plan, context: Context) -> tuple[Location, Location]:
+def _locations(plan: Plan, context: Context) -> tuple[Location, Location]:
     """Return where the copy goes and where the checkpoint is, both on one file system."""
     uri = requirement(plan).uri
-    place = place_to_write(context.output, context.write_roots, apart_from=uri)
+    output = place_to_write(context.output, context.write_roots, apart_from=uri)
     source = open_tree(uri, roots=context.read_roots).location
-    if place.scheme != source.scheme:
+    if output.scheme != source.scheme:
         raise OutputError(
             f"{context.output}: expected a location on the file system of the checkpoint ({source.scheme}), found "
-            f"{place.scheme}. Nothing was written.",
+            f"{output.scheme}. Nothing was written.",
             fix="Choose an output on the same file system; copy it elsewhere afterwards.",
         )
-    return place, source
+    return output, source

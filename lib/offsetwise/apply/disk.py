@@ -90,18 +90,18 @@ class Disk:
     def make_parents(self, path: str, *, like: str | None = None) -> None:
         """Make a folder and those above it that are missing, durably."""
         missing = []
-        while self._folders.look(path) is None:
+        while self._folders.stat(path) is None:
             missing.append(path)
             path = os.path.dirname(path)
-        for one in reversed(missing):
+        for folder in reversed(missing):
             try:
-                self.make_folder(one, like=like)
+                self.make_folder(folder, like=like)
             except FileExistsError:
                 continue
-            self.sync_folder(os.path.dirname(one))
+            self.sync_folder(os.path.dirname(folder))
 
     def _facts(self, path: str) -> os.stat_result:
-        result = self._folders.look(path)
+        result = self._folders.stat(path)
         if result is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return result
@@ -141,12 +141,12 @@ class Disk:
         self.call("fsync", path, lambda: os.fsync(fd))
 
     def _write_all(self, fd: int, data: bytes, path: str) -> None:
-        left = memoryview(data)
-        while left:
-            done = self._write(fd, left, path)
+        remaining = memoryview(data)
+        while remaining:
+            done = self._write(fd, remaining, path)
             if done == 0:
                 raise OSError(errno.EIO, "nothing was written", path)
-            left = left[done:]
+            remaining = remaining[done:]
 
     def truncate(self, fd: int, size: int, path: str) -> None:
         """Cut an open file, and sync it."""
@@ -253,11 +253,11 @@ class Disk:
                 results = [(below(path, entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
         except FileNotFoundError:
             return
-        for one, is_folder in results:
+        for name, is_folder in results:
             if is_folder:
-                self.remove_tree(one)
+                self.remove_tree(name)
             else:
-                self.remove(one)
+                self.remove(name)
         self._remove_folder(path)
 
     def _remove_folder(self, path: str) -> None:
@@ -319,7 +319,7 @@ def _resemble(fd: int, original: int) -> None:
 
 
 @contextmanager
-def told(effect: str | Callable[[], str]) -> Iterator[None]:
+def explaining_os_errors(effect: str | Callable[[], str]) -> Iterator[None]:
     """Turn what the operating system says into an error that names the file and what to do.
 
     Args:

@@ -41,7 +41,7 @@ class Edits:
     """Transactions of a sink that are marked as committed."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What changes, as part of a sentence."""
         marked = f" and {many(self.marked, 'transaction')} of the sink marked as committed" if self.marked else ""
         if self.sources:
@@ -50,8 +50,8 @@ class Edits:
             return f"with the state of {', '.join(self.converted)} converted"
         if self.repair and not any(edit.numbers for edit in self.edits):
             written = many(sum(edit.after != edit.before for edit in self.edits), "file")
-            left = many(len(self.dropped), "file")
-            return f"repaired ({self.repair}): {written} written, {left} left out"
+            left_out = many(len(self.dropped), "file")
+            return f"repaired ({self.repair}): {written} written, {left_out} left out"
         numbers = sum(change.after != change.before for edit in self.edits for change in edit.numbers)
         dropped = sum(not path.endswith(".crc") for path in self.dropped)
         more = f" and {dropped:,} later file(s) left out" if dropped else ""

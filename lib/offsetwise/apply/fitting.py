@@ -31,8 +31,8 @@ def require_unmoved(checkpoint: Checkpoint, required: CheckpointRequirement, fol
     """
     if required.job_id != checkpoint.job_id:
         raise _stale(f"{folder.uri}: expected query id {required.job_id} as reviewed, found {checkpoint.job_id}.")
-    for what, expected, found in required.moved(CheckpointRequirement.of(checkpoint)):
-        raise _stale(f"{folder.uri}: expected {what} {expected} as reviewed, found {found}.")
+    for what, expected, actual in required.moved(CheckpointRequirement.of(checkpoint)):
+        raise _stale(f"{folder.uri}: expected {what} {expected} as reviewed, found {actual}.")
     read = folder.read_many(dict.fromkeys(path for path, _ in required.files))
     for path, digest in required.files:
         data = read[path]

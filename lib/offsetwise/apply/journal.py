@@ -187,15 +187,15 @@ class Journal:
             _replay(self._records, event, self.path, 0)
 
 
-def check_plan(found: str, digest: str, path: str) -> None:
+def check_plan(recorded: str, digest: str, path: str) -> None:
     """Refuse the journal of another plan.
 
     Raises:
         ApplyError: It is one.
     """
-    if found != digest:
+    if recorded != digest:
         raise ApplyError(
-            f"{path}: expected the journal of plan {digest[:12]}, found that of plan {found[:12]}. "
+            f"{path}: expected the journal of plan {digest[:12]}, found that of plan {recorded[:12]}. "
             "Nothing was written.",
             fix="Give another --receipt, or go on with the plan that the journal names.",
         )
@@ -243,8 +243,8 @@ def _replay(records: dict[int, StepRecord], event: Mapping[str, Any], path: str,
 
 
 def _dumped(step: ReceiptStep) -> Any:
-    made = _STEP.dump_python(step, mode="json")
-    return {key: value for key, value in made.items() if key not in ("leases", "table") or value}
+    fields = _STEP.dump_python(step, mode="json")
+    return {key: value for key, value in fields.items() if key not in ("leases", "table") or value}
 
 
 def _nothing_begun(path: str) -> FileError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from offsetwise import files
-from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.disk import Disk, explaining_os_errors
 from offsetwise.errors import ApplyError, FileError
 from offsetwise.regular_files import named_place
 
@@ -64,7 +64,7 @@ class JournalFile:
             OutputError: It cannot be written.
             FileError: It is not this user's alone, or no file.
         """
-        with told("Nothing was written."):
+        with explaining_os_errors("Nothing was written."):
             fd = disk.open_append(named_place(path))
         try:
             return cls(path, fd, disk, noun, _locked_lines(path, fd, disk, header, noun))
@@ -91,7 +91,7 @@ class JournalFile:
             )
         lines = b"".join(map(_line, values))
         try:
-            with told(self._noun.unrecorded):
+            with explaining_os_errors(self._noun.unrecorded):
                 self._disk.append(self._fd, lines, self.path)
         except ApplyError:
             # What is left of the line would spoil the next one. A later start cuts it off as well.
@@ -118,7 +118,7 @@ def _locked_lines(path: str, fd: int, disk: Disk, header: Mapping[str, Any], nou
     data = _content(fd, path)
     lines = _whole_lines(data)
     size = sum(map(len, lines))
-    with told("Nothing was written."):
+    with explaining_os_errors("Nothing was written."):
         if size < len(data):
             disk.truncate(fd, size, path)
         if not lines:

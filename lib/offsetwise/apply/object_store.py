@@ -19,7 +19,7 @@ from offsetwise.apply.copies import preview_copy, step_of_copy
 from offsetwise.apply.edits import Decide, Edits
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.places import place_to_write
-from offsetwise.apply.publish import absent, journal_of, taken, went_on
+from offsetwise.apply.publish import absent, journal_of, not_free, went_on
 from offsetwise.apply.writing import Context, Preview, SeenPlace
 from offsetwise.engines.registry import engines
 from offsetwise.errors import OffsetwiseError, OutputError, RunningQueryError
@@ -85,13 +85,13 @@ class _Bucket:
     def read(self, path: str) -> bytes | None:
         """Return an object's bytes; None where there is none."""
 
-        def asked() -> bytes | None:
+        def request() -> bytes | None:
             try:
                 return bytes(self.tree.fs.cat_file(self._at(path)))
             except FileNotFoundError:
                 return None
 
-        return self._ask("get", path, asked, writing=False)
+        return self._ask("get", path, request, writing=False)
 
     def put(self, path: str, data: bytes) -> None:
         """Put an object, whatever stands there."""
@@ -102,10 +102,10 @@ class _Bucket:
         try:
             self._ask("put-if-absent", path, lambda: self.tree.fs.pipe_file(self._at(path), data, mode="create"))
         except OutputError:
-            found = self.read(path)
-            if found is None:
+            stored = self.read(path)
+            if stored is None:
                 raise
-            return found == data
+            return stored == data
         return True
 
     def copy(self, source: _Bucket, paths: list[str]) -> None:
@@ -146,7 +146,7 @@ def prepare(plan: Plan, target: Target, context: Context, decide: Decide) -> Pre
     """
     _, output, edits = _opened(plan, context, decide)
     if output.names():
-        raise taken(output.uri)
+        raise not_free(output.uri)
     return preview_copy(plan, target, output.uri, edits)
 
 
@@ -165,7 +165,7 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
         intended, token = record.intended, record.notes["token"]
     else:
         if output.names():
-            raise taken(output.uri)
+            raise not_free(output.uri)
         token = uuid.uuid4().hex
         intended = step_of_copy(plan, target, output.uri, edits)
         journal.begin(context.step, intended, token=token)
@@ -176,7 +176,7 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
         output.remove([edits.guard])
     marker = {"format": "offsetwise/copy", "format_version": "1.0", "plan": context.digest, "token": token}
     if not output.put_if_absent(COPY_MARKER, json.dumps(marker, sort_keys=True).encode() + b"\n"):
-        raise taken(output.uri)
+        raise not_free(output.uri)
     journal.done(context.step, intended)
     return intended
 
@@ -218,13 +218,13 @@ def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Gu
     return undone
 
 
-def look(step: ReceiptStep, context: Context, other: Other) -> SeenPlace:
+def state_of(step: ReceiptStep, context: Context, other: Other) -> SeenPlace:
     """Return whether the copy stands there as it was written; without its marker it counts as absent."""
     output = _output(step.place, context)
     names = output.names()
     if COPY_MARKER not in names:
         return absent(step)
-    return written.standing(step, _wrong(step, output, names, other))
+    return written.state_of(step, _wrong(step, output, names, other))
 
 
 def _wrong(step: ReceiptStep, output: _Bucket, names: Collection[str], other: Other) -> str | None:
@@ -245,24 +245,24 @@ def _opened(plan: Plan, context: Context, decide: Decide) -> tuple[_Bucket, _Buc
 
 
 def _output(uri: str | None, context: Context) -> _Bucket:
-    place = place_to_write(uri, context.write_roots)
-    return _Bucket(tree=open_tree(place.path), context=context)
+    location = place_to_write(uri, context.write_roots)
+    return _Bucket(tree=open_tree(location.path), context=context)
 
 
-def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Context) -> None:
+def _fill(source: _Bucket, output: _Bucket, edits: Edits, token: str, context: Context) -> None:
     before = source.names()
-    if not output.put_if_absent(made.guard, _guard(token)):
-        raise taken(output.uri)
+    if not output.put_if_absent(edits.guard, _guard(token)):
+        raise not_free(output.uri)
     record = journal_of(context).record(context.step)
     if "seized" not in record.notes:
         # Between the first look and the guard somebody else may have come and gone.
-        if set(output.names()) != {made.guard}:
-            output.remove([made.guard])
-            raise taken(output.uri)
+        if set(output.names()) != {edits.guard}:
+            output.remove([edits.guard])
+            raise not_free(output.uri)
         journal_of(context).note(context.step, seized="yes")
-    edited = {edit.path: edit.after for edit in made.edits}
+    edited = {edit.path: edit.after for edit in edits.edits}
     # A copy that a job has gone on from has its own marker, which says nothing of the one that is made of it.
-    copied = [path for path in before if path not in edited and path not in made.dropped and path != COPY_MARKER]
+    copied = [path for path in before if path not in edited and path not in edits.dropped and path != COPY_MARKER]
     output.copy(source, copied)
     for path in sorted(edited, key=_last().__contains__):
         output.put(path, edited[path])
@@ -272,7 +272,7 @@ def _fill(source: _Bucket, output: _Bucket, made: Edits, token: str, context: Co
             f"Without {COPY_MARKER} what is at {output.uri} counts as absent.",
             fix="Stop the job, roll this back, compare again and draft a new plan.",
         )
-    sizes = {path: found[0] for path, found in output.names().items() if path != made.guard}
+    sizes = {path: facts[0] for path, facts in output.names().items() if path != edits.guard}
     expected = {path: before[path][0] for path in copied} | {path: len(data) for path, data in edited.items()}
     if sizes != expected:
         lost = min({*sizes.items()} ^ {*expected.items()})[0]

@@ -28,8 +28,8 @@ def place_to_write(
             "The output: expected a folder or file to write to, found none. Nothing was written.",
             fix="Give it with --output.",
         )
-    place = locate(uri, bound=WRITING)
-    if not any(_allowed(place, locate(root), within=not itself) for root in roots):
+    location = locate(uri, bound=WRITING)
+    if not any(_allowed(location, locate(root), within=not itself) for root in roots):
         shown = ", ".join(roots) or "none configured"
         raise OutsideRootsError(
             f"{uri[:300]!r}: expected a location inside the write roots ({shown}), found one outside of them. "
@@ -38,13 +38,13 @@ def place_to_write(
         )
     if apart_from is not None:
         source = locate(apart_from)
-        if place.inside(source) or source.inside(place):
+        if location.inside(source) or source.inside(location):
             raise OutputError(
                 f"{uri}: expected a location apart from the checkpoint {apart_from}, found one inside or around it. "
                 "Nothing was written.",
                 fix="Choose a folder beside it.",
             )
-    return place
+    return location
 
 
 def local_place(uri: str | None, roots: Sequence[str], *, what: str, fix: str) -> str:
@@ -60,15 +60,15 @@ def local_place(uri: str | None, roots: Sequence[str], *, what: str, fix: str) -
         OutsideRootsError: It leaves the roots, or is spelled in a way that could.
         OutputError: None was given, or it is not local.
     """
-    place = place_to_write(uri, roots)
-    if place.scheme != "file":
+    location = place_to_write(uri, roots)
+    if location.scheme != "file":
         raise OutputError(
-            f"{uri}: expected a local {what}, found one on {place.scheme}. Nothing was written.",
+            f"{uri}: expected a local {what}, found one on {location.scheme}. Nothing was written.",
             fix=fix,
         )
-    return place.path
+    return location.path
 
 
-def _allowed(place: Location, root: Location, *, within: bool) -> bool:
+def _allowed(location: Location, root: Location, *, within: bool) -> bool:
     # What is made is made under another name beside it first, so a root itself has no room for that.
-    return place.inside(root) and (not within or len(place.parts) > len(root.parts))
+    return location.inside(root) and (not within or len(location.parts) > len(root.parts))

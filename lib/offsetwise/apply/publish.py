@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from offsetwise.apply.disk import told
+from offsetwise.apply.disk import explaining_os_errors
 from offsetwise.apply.journal import Journal, StepRecord
 from offsetwise.apply.writing import Context, SeenPlace, StepStanding
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError
@@ -76,41 +76,41 @@ def _scan(folder: str, above: str, folders: Folders) -> Iterator[tuple[str, os.s
             )
 
 
-def require_free(place: str) -> None:
+def require_free(path: str) -> None:
     """Refuse a place where something stands.
 
     Raises:
         OutputError: It is a folder with something in it, or a file.
     """
-    if not os.path.lexists(place):
+    if not os.path.lexists(path):
         return
-    if not os.path.isdir(place) or os.listdir(place):
-        raise taken(place)
+    if not os.path.isdir(path) or os.listdir(path):
+        raise not_free(path)
 
 
-def taken(place: str) -> OutputError:
+def not_free(path: str) -> OutputError:
     """Report that a place is not free."""
     return OutputError(
-        f"{place}: expected an empty folder or none, found something there. Nothing was written to it.",
+        f"{path}: expected an empty folder or none, found something there. Nothing was written to it.",
         fix="Choose another output, or remove what is there if nobody needs it.",
     )
 
 
-def went_on(place: str, reason: str) -> ApplyError:
+def went_on(path: str, reason: str) -> ApplyError:
     """Return the error of a copy, or an edited checkpoint, that is no longer as it was written."""
     return ApplyError(
-        f"{place}: {reason}",
+        f"{path}: {reason}",
         fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
     )
 
 
 def publish(
-    place: str, intended: ReceiptStep, context: Context, build: Callable[[str], None], *, like: str | None = None
+    path: str, intended: ReceiptStep, context: Context, build: Callable[[str], None], *, like: str | None = None
 ) -> ReceiptStep:
     """Make a folder appear whole, under the journal.
 
     Args:
-        place: The folder.
+        path: The folder.
         intended: The step as it will be when it is done.
         context: Journal, step and disk.
         build: Makes everything in the folder that it is handed, which is there and empty. May refuse.
@@ -125,45 +125,45 @@ def publish(
     record = journal.record(context.step)
     if record.done is not None and record.undone is None:
         return record.done
-    with told(lambda: _effect(place, journal.record(context.step))):
-        if record.undone is None and _is_own(place, record):
+    with explaining_os_errors(lambda: _effect(path, journal.record(context.step))):
+        if record.undone is None and _is_own(path, record):
             # What is there is what was announced then. This call may have made up another id.
             intended = record.intended or intended
-            disk.sync_folder(os.path.dirname(place))
+            disk.sync_folder(os.path.dirname(path))
         else:
             if record.undone is None and "tmp" in record.notes:
                 _remove_left(record.notes["tmp"], context)
-            require_free(place)
-            disk.make_parents(os.path.dirname(place), like=like)
-            tmp = f"{place}.tmp-{uuid.uuid4().hex}"
+            require_free(path)
+            disk.make_parents(os.path.dirname(path), like=like)
+            tmp = f"{path}.tmp-{uuid.uuid4().hex}"
             journal.begin(context.step, intended, tmp=tmp)
             with _removed_on_failure(tmp, context):
-                _build(tmp, place, context, build, like)
+                _build(tmp, path, context, build, like)
         journal.done(context.step, intended)
     return intended
 
 
-def _effect(place: str, record: StepRecord) -> str:
-    if _is_own(place, record):
-        return f"{place} is there whole, but whether it would outlast a loss of power is not known."
+def _effect(path: str, record: StepRecord) -> str:
+    if _is_own(path, record):
+        return f"{path} is there whole, but whether it would outlast a loss of power is not known."
     tmp = record.notes.get("tmp", "")
-    left = f" {tmp} is left and is removed by the next run." if tmp and os.path.lexists(tmp) else ""
-    return f"{place} is as it was.{left}"
+    remains = f" {tmp} is left and is removed by the next run." if tmp and os.path.lexists(tmp) else ""
+    return f"{path} is as it was.{remains}"
 
 
-def _build(tmp: str, place: str, context: Context, build: Callable[[str], None], like: str | None) -> None:
+def _build(tmp: str, path: str, context: Context, build: Callable[[str], None], like: str | None) -> None:
     journal, disk = journal_of(context), context.disk
     disk.make_folder(tmp, like=like)
     build(tmp)
     disk.sync_folder(tmp)
     journal.note(context.step, inode=_inode(tmp))
     try:
-        disk.rename(tmp, place)
+        disk.rename(tmp, path)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise taken(place) from error
+            raise not_free(path) from error
         raise
-    disk.sync_folder(os.path.dirname(place))
+    disk.sync_folder(os.path.dirname(path))
 
 
 def _remove_left(tmp: str, context: Context) -> None:
@@ -181,12 +181,12 @@ def _inode(folder: str) -> str:
     return f"{result.st_dev}:{result.st_ino}"
 
 
-def _is_own(place: str, record: StepRecord) -> bool:
+def _is_own(path: str, record: StepRecord) -> bool:
     """Whether a folder is the one that this journal's step renamed."""
     known = record.notes.get("inode")
-    if not known or os.path.lexists(record.notes["tmp"]) or not os.path.isdir(place):
+    if not known or os.path.lexists(record.notes["tmp"]) or not os.path.isdir(path):
         return False
-    return _inode(place) == known
+    return _inode(path) == known
 
 
 def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str | None]) -> ReceiptStep:
@@ -200,26 +200,26 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
     Raises:
         ApplyError: It must stay, or the disk refuses.
     """
-    journal, disk, place = journal_of(context), context.disk, step.place
+    journal, disk, path = journal_of(context), context.disk, step.place
     record = journal.record(context.step)
     if record.undone is not None:
         return record.undone
-    receipt_step = replace(step, state=StepState.UNDONE, told=f"{place} is gone; nothing of it is left.")
-    with told(f"{place} is not removed yet."):
+    receipt_step = replace(step, state=StepState.UNDONE, told=f"{path} is gone; nothing of it is left.")
+    with explaining_os_errors(f"{path} is not removed yet."):
         tmp = record.notes.get("tmp")
-        published = record.done is not None or record.intended is None or _is_own(place, record)
-        trash = record.notes.get("trash") or f"{place}.tmp-{uuid.uuid4().hex}"
-        if not (record.undoing and os.path.lexists(trash)) and published and os.path.lexists(place):
+        published = record.done is not None or record.intended is None or _is_own(path, record)
+        trash = record.notes.get("trash") or f"{path}.tmp-{uuid.uuid4().hex}"
+        if not (record.undoing and os.path.lexists(trash)) and published and os.path.lexists(path):
             reason = refuse()
             if reason is not None:
-                raise went_on(place, f"{reason} Nothing was removed.")
+                raise went_on(path, f"{reason} Nothing was removed.")
             journal.undoing(context.step, trash=trash)
-            disk.rename(place, trash)
-            disk.sync_folder(os.path.dirname(place))
-        for left in (trash, tmp):
-            if left is not None and os.path.lexists(left):
-                _remove_left(left, context)
-                disk.sync_folder(os.path.dirname(left))
+            disk.rename(path, trash)
+            disk.sync_folder(os.path.dirname(path))
+        for folder in (trash, tmp):
+            if folder is not None and os.path.lexists(folder):
+                _remove_left(folder, context)
+                disk.sync_folder(os.path.dirname(folder))
         journal.undone(context.step, receipt_step)
     return receipt_step
 

@@ -30,7 +30,7 @@ class RecordReader(Protocol):
     """What reads single records."""
 
     def records(
-        self, side: Cluster, places: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
+        self, side: Cluster, positions: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
         """Read single records as hashes under a salt; a place without a record is left out.
 
@@ -43,7 +43,7 @@ class RecordReader(Protocol):
 class StretchReader(Protocol):
     """What reads the records around places of a stream."""
 
-    def stretches(self, side: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
+    def stretches(self, side: Cluster, requests: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
         """Read stretches, in their order.
 
         Raises:

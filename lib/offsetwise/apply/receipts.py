@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from offsetwise import files
-from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.disk import Disk, explaining_os_errors
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.journal import StepRecord
 from offsetwise.apply.places import place_to_write
@@ -57,7 +57,7 @@ def receipt_and_plan(path: str, plan_bytes: bytes | None) -> tuple[Receipt, byte
 
 
 def require_agreeing_records(
-    path: str, plan: Plan, digest: str, records: Mapping[int, StepRecord], *, places: Places = ()
+    path: str, plan: Plan, digest: str, records: Mapping[int, StepRecord], *, paths: Places = ()
 ) -> None:
     """Refuse a journal that says something else than its plan.
 
@@ -66,14 +66,14 @@ def require_agreeing_records(
         plan: The plan that it is of.
         digest: The plan's, hex.
         records: What it says.
-        places: Where the targets stand.
+        paths: Where the targets stand.
 
     Raises:
         FileError: It does.
         OffsetwiseError: The plan could not have been written.
     """
     for number, record in sorted(records.items()):
-        place = places[number] if number < len(places) else None
+        path_of_step = paths[number] if number < len(paths) else None
         for step in (record.intended, record.done, record.undone):
             if step is not None:
                 require_step(
@@ -82,7 +82,7 @@ def require_agreeing_records(
                     digest,
                     number,
                     step,
-                    place=place,
+                    location=path_of_step,
                     notes=record.notes,
                     begun=record.intended is not None,
                 )
@@ -113,9 +113,9 @@ def require_apart(receipt: str, plan: Plan, output: str | None) -> None:
     checkpoint = plan.requirements.checkpoint
     read = None if checkpoint is None or is_live(checkpoint.uri) else checkpoint.uri  # a table is in no folder
     around: Sequence[str | None] = (read, output)
-    place = locate(os.path.abspath(receipt))
+    location = locate(os.path.abspath(receipt))
     for uri in around:
-        if uri is not None and place.inside(locate(uri)):
+        if uri is not None and location.inside(locate(uri)):
             raise OutputError(
                 f"{receipt}: expected a receipt outside the checkpoint and the output, found it inside {uri}. "
                 "Nothing was written.",
@@ -128,31 +128,31 @@ def require_apart(receipt: str, plan: Plan, output: str | None) -> None:
         )
 
 
-def publish_receipt(path: str, made: Receipt, disk: Disk) -> None:
+def publish_receipt(path: str, receipt: Receipt, disk: Disk) -> None:
     """Make the receipt appear whole, or not at all, and never over another file.
 
     Raises:
         OutputError: The name is taken, or the disk refuses.
     """
-    place = named_place(path)
-    tmp = f"{place}.tmp"
-    data = files.dump(made).encode()
-    with told("Every target is written as planned; only the receipt is missing."):
+    real_path = named_place(path)
+    tmp = f"{real_path}.tmp"
+    data = files.dump(receipt).encode()
+    with explaining_os_errors("Every target is written as planned; only the receipt is missing."):
         disk.remove(tmp)  # of a run that ended here; the journal's lock keeps others out
         disk.write_new(tmp, data)
         try:
-            if not disk.link(tmp, place):
+            if not disk.link(tmp, real_path):
                 # Without links, a look before the rename is all there is; the lock keeps our own kind out.
                 if os.path.lexists(path):
-                    raise _taken(path)
-                disk.rename(tmp, place)
+                    raise _exists_already(path)
+                disk.rename(tmp, real_path)
         except FileExistsError as error:
-            raise _taken(path) from error
-        disk.sync_folder(os.path.dirname(place))
+            raise _exists_already(path) from error
+        disk.sync_folder(os.path.dirname(real_path))
         disk.remove(tmp)
 
 
-def _taken(path: str) -> OutputError:
+def _exists_already(path: str) -> OutputError:
     return OutputError(
         f"{path}: expected to write a new receipt, found something there. Every target is written as planned; only the "
         "receipt is missing.",

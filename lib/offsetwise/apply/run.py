@@ -133,22 +133,23 @@ def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryR
     if receipt is not None and os.path.lexists(receipt):
         applied = _already(order, receipt, tools, records)
         steps = zip(applied.receipt.steps, applied.already, strict=True)
-        begun = tuple(Begun(step=step, done=True, seen=seen) for step, seen in steps)
+        begun = tuple(Begun(step=step, done=True, seen=state) for step, state in steps)
         return DryRun(plan_digest=order.digest, held=(), previews=(), changes=False, begun=begun)
-    left = [step for step in range(len(order.plan.targets)) if step not in records or not records[step].whole]
-    held = recheck(order.plan, tools.readers, begun=[one.step.target for one in begun]) if left else ()
-    held = _accepted_so_far(order, tools, held)
-    if any(each.outcome is not Outcome.PASSED for each in held):
-        return DryRun(plan_digest=order.digest, held=held, previews=(), changes=False, begun=begun)
+    remaining = [step for step in range(len(order.plan.targets)) if step not in records or not records[step].whole]
+    results = recheck(order.plan, tools.readers, begun=[earlier.step.target for earlier in begun]) if remaining else ()
+    results = _accepted_so_far(order, tools, results)
+    if any(result.outcome is not Outcome.PASSED for result in results):
+        return DryRun(plan_digest=order.digest, held=results, previews=(), changes=False, begun=begun)
     previews = tuple(
         tools.writers[target.kind].prepare(order.plan, target, _context(order, tools, step))
         for step, target in enumerate(order.plan.targets)
         if step not in records or not records[step].stands
     )
-    changes = any(not one.done for one in begun) or any(
-        each.files or each.transactions or any(one.before != one.offset for one in each.offsets) for each in previews
+    changes = any(not earlier.done for earlier in begun) or any(
+        preview.files or preview.transactions or any(offset.before != offset.offset for offset in preview.offsets)
+        for preview in previews
     )
-    return DryRun(plan_digest=order.digest, held=held, previews=previews, changes=changes, begun=begun)
+    return DryRun(plan_digest=order.digest, held=results, previews=previews, changes=changes, begun=begun)
 
 
 @contextmanager
@@ -160,26 +161,28 @@ def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
         path = f"{receipt}{SUFFIX}"
         try:
             earlier = _recorded(order, receipt).values()
-            stand = [(one, step) for one in earlier if one.stands and (step := one.done or one.intended) is not None]
+            stand = [
+                (past, step) for past in earlier if past.stands and (step := past.done or past.intended) is not None
+            ]
         except OffsetwiseError as unread:
-            told = f"What an earlier call wrote is unknown: {unread.problem}"
-            raise type(error)(f"This call: {error.problem} {told}", fix=error.fix) from error
+            report = f"What an earlier call wrote is unknown: {unread.problem}"
+            raise type(error)(f"This call: {error.problem} {report}", fix=error.fix) from error
         if not stand:
             raise
-        told = " ".join(
+        report = " ".join(
             f"Written by an earlier call: {step.told}"
-            if one.whole
+            if record.whole
             else f"Begun by an earlier call and not finished: {step.target} at {step.place}."
-            for one, step in stand
+            for record, step in stand
         )
-        back = _take_back(path, (step for _, step in stand))
-        raise type(error)(f"This call: {error.problem} {told}", fix=f"{error.fix} {back}".strip()) from error
+        undo_hint = _take_back(path, (step for _, step in stand))
+        raise type(error)(f"This call: {error.problem} {report}", fix=f"{error.fix} {undo_hint}".strip()) from error
 
 
-def require_held(order: ApplyOrder, made: DryRun, receipt: str) -> None:
+def require_held(order: ApplyOrder, preview: DryRun, receipt: str) -> None:
     """Go on only if a dry run found that everything holds; see `recheck.require`."""
     with telling_of_earlier(order, receipt):
-        require(order.digest, made.held)
+        require(order.digest, preview.held)
 
 
 def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
@@ -199,7 +202,7 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
     path = f"{receipt}{SUFFIX}"
     with telling_of_earlier(order, receipt):
         counted = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
-        approvers = tuple(each.approver for each in counted)
+        approvers = tuple(approval.approver for approval in counted)
         _check_migration(order)
         require_apart(receipt, order.plan, order.output)
     if os.path.lexists(receipt) and not os.path.lexists(path):
@@ -226,38 +229,38 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
                 _require(order, recheck(order.plan, tools.readers, begun=begun), approvers)
         steps = _written(order, tools, journal)
         _require_standing(order, tools, {step: steps[step] for step in earlier if step not in whole}, path)
-        made = Receipt(
+        written = Receipt(
             plan_digest=order.digest,
             plan=order.plan,
             approvers=approvers,
             begun_at=journal.begun_at,
             steps=steps,
             ended_at=tools.time(),
-            envelopes=tuple(each.file.content.decode() for each in counted),
+            envelopes=tuple(approval.file.content.decode() for approval in counted),
         )
-        publish_receipt(receipt, made, tools.disk)
-        return Applied(receipt=made)
+        publish_receipt(receipt, written, tools.disk)
+        return Applied(receipt=written)
 
 
-def _require(order: ApplyOrder, held: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
+def _require(order: ApplyOrder, results: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
     """Go on only if everything holds, or those who approved it accepted that it cannot be proven any more."""
-    held = accepted(held, approvers, order.policy.required)
-    require(order.digest, held)
-    require_needed(order.digest, held, approvers)
+    results = accepted(results, approvers, order.policy.required)
+    require(order.digest, results)
+    require_needed(order.digest, results, approvers)
 
 
-def _accepted_so_far(order: ApplyOrder, tools: Tools, held: tuple[RecheckResult, ...]) -> tuple[RecheckResult, ...]:
+def _accepted_so_far(order: ApplyOrder, tools: Tools, checks: tuple[RecheckResult, ...]) -> tuple[RecheckResult, ...]:
     """Let pass what the approvals that were given accept; they are asked for where they are needed for that."""
-    if not order.approvals or not held:
-        return held
+    if not order.approvals or not checks:
+        return checks
     try:
         counted = approved(order.plan_bytes, order.plan, order.approvals, order.policy, tools.now())
     except NotApprovedError:
-        if any(result.unproven for result in held):
+        if any(result.unproven for result in checks):
             raise
-        return held
-    approvers = tuple(each.approver for each in counted)
-    results = accepted(held, approvers, order.policy.required)
+        return checks
+    approvers = tuple(approval.approver for approval in counted)
+    results = accepted(checks, approvers, order.policy.required)
     if all(result.outcome is Outcome.PASSED for result in results):
         require_needed(order.digest, results, approvers)
     return results
@@ -266,22 +269,22 @@ def _accepted_so_far(order: ApplyOrder, tools: Tools, held: tuple[RecheckResult,
 def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:
     """Look at what an earlier call wrote before it is believed."""
     for number, step in sorted(steps.items()):
-        seen = _looked(order, tools, number, step)
-        if seen.standing is not StepStanding.AS_WRITTEN:
+        state = _looked(order, tools, number, step)
+        if state.standing is not StepStanding.AS_WRITTEN:
             raise ApplyError(
-                f"{path}: expected what it says was written to be there, found {step.target} {seen.standing}: "
-                f"{seen.told} Nothing was written now.",
+                f"{path}: expected what it says was written to be there, found {step.target} {state.standing}: "
+                f"{state.told} Nothing was written now.",
                 fix="If the job has begun, do not apply again. Else find out who changed it, and draft the plan again.",
             )
 
 
 def _believed(receipt: str, applied: Applied, *, own: bool) -> Applied:
     """Believe a receipt as far as what is there bears it out; a journal of this user's own tells of the rest."""
-    for step, seen in zip(applied.receipt.steps, applied.already, strict=True):
-        if seen.standing is StepStanding.ABSENT or (seen.standing is not StepStanding.AS_WRITTEN and not own):
+    for step, state in zip(applied.receipt.steps, applied.already, strict=True):
+        if state.standing is StepStanding.ABSENT or (state.standing is not StepStanding.AS_WRITTEN and not own):
             raise ApplyError(
-                f"{receipt}: expected what it says was written to be there, found {step.target} {seen.standing}: "
-                f"{seen.told} Nothing was written now.",
+                f"{receipt}: expected what it says was written to be there, found {step.target} {state.standing}: "
+                f"{state.told} Nothing was written now.",
                 fix="If the job has begun, `offsetwise verify` tells where. To apply the plan, give another --receipt.",
             )
     return applied
@@ -309,8 +312,8 @@ def _recorded(order: ApplyOrder, receipt: str | None) -> Mapping[int, StepRecord
 
 def _require_agreeing(order: ApplyOrder, path: str, records: Mapping[int, StepRecord]) -> None:
     if records:
-        places = places_of(order.plan, order.migration, order.output)
-        require_agreeing_records(path, order.plan, order.digest, records, places=places)
+        target_paths = places_of(order.plan, order.migration, order.output)
+        require_agreeing_records(path, order.plan, order.digest, records, paths=target_paths)
 
 
 def _take_back(journal: str, begun: Iterable[ReceiptStep]) -> str:
@@ -329,29 +332,29 @@ def _looked(order: ApplyOrder, tools: Tools, number: int, step: ReceiptStep) -> 
 
 
 def _already(order: ApplyOrder, receipt: str, tools: Tools, records: Mapping[int, StepRecord]) -> Applied:
-    found = parse_receipt(receipt)
-    if found.plan_digest != order.digest:
+    receipt_found = parse_receipt(receipt)
+    if receipt_found.plan_digest != order.digest:
         raise OutputError(
             f"{receipt}: expected no receipt, or that of plan {order.digest[:12]}, found that of plan "
-            f"{found.plan_digest[:12]}. Nothing was written.",
+            f"{receipt_found.plan_digest[:12]}. Nothing was written.",
             fix="Give another --receipt.",
         )
-    plan_of(found, order.plan_bytes, subject=receipt)
-    places = places_of(order.plan, order.migration, order.output)
-    require_agreeing(receipt, order.plan, order.digest, found.steps, places=places)
+    plan_of(receipt_found, order.plan_bytes, subject=receipt)
+    target_paths = places_of(order.plan, order.migration, order.output)
+    require_agreeing(receipt, order.plan, order.digest, receipt_found.steps, locations=target_paths)
     undone = [record for record in records.values() if record.undone is not None]
     undoing = [record for record in records.values() if record.undoing]
     if undone or undoing:
         raise ApplyError(
             f"{receipt}: plan {order.digest[:12]} was applied with this receipt and then rolled back"
-            f"{'' if len(undone) == len(found.steps) else ' in part'}. Nothing was written now.",
+            f"{'' if len(undone) == len(receipt_found.steps) else ' in part'}. Nothing was written now.",
             fix="To apply it again, finish the rollback and give another --receipt.",
         )
-    seen = tuple(
+    states = tuple(
         tools.writers[step.target.kind].look(order.plan, step, _context(order, tools, number))
-        for number, step in enumerate(found.steps)
+        for number, step in enumerate(receipt_found.steps)
     )
-    return Applied(receipt=found, already=seen)
+    return Applied(receipt=receipt_found, already=states)
 
 
 def _context(order: ApplyOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:

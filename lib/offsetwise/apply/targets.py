@@ -31,9 +31,9 @@ def write_targets(plan: Plan, contexts: Sequence[Context], writers: TargetWriter
     results: dict[int, ReceiptStep] = {}
     steps = zip(plan.targets, contexts, strict=True)
     for kind, together in groupby(steps, key=lambda step: step[0].kind):
-        came = writers[kind].write_all(plan, tuple(together))
-        results |= {number: one for number, one in came.items() if isinstance(one, ReceiptStep)}
-        failed = {number: one for number, one in came.items() if isinstance(one, OffsetwiseError)}
+        outcomes = writers[kind].write_all(plan, tuple(together))
+        results |= {number: result for number, result in outcomes.items() if isinstance(result, ReceiptStep)}
+        failed = {number: result for number, result in outcomes.items() if isinstance(result, OffsetwiseError)}
         if failed:
             # What is not known comes first: it must be looked at before anything else.
             first = next((n for n, error in failed.items() if isinstance(error, LostReplyError)), min(failed))
@@ -49,23 +49,25 @@ def write_targets(plan: Plan, contexts: Sequence[Context], writers: TargetWriter
 def _rest(
     plan: Plan,
     contexts: Sequence[Context],
-    made: Mapping[int, ReceiptStep],
+    written: Mapping[int, ReceiptStep],
     failed: Mapping[int, OffsetwiseError],
     first: int,
 ) -> str:
-    left = [number for number in range(len(contexts)) if number not in made and number not in failed]
-    begun = [number for number in left if journal_of(contexts[number]).record(number).intended is not None]
-    before = [f"Written before it: {made[number].told}" for number in sorted(made) if number < first]
-    beside = [f"Written beside it: {made[number].told}" for number in sorted(made) if number > first]
+    remaining = [number for number in range(len(contexts)) if number not in written and number not in failed]
+    begun = [number for number in remaining if journal_of(contexts[number]).record(number).intended is not None]
+    before = [f"Written before it: {written[number].told}" for number in sorted(written) if number < first]
+    alongside = [f"Written beside it: {written[number].told}" for number in sorted(written) if number > first]
     unsure = [f"Begun, and not read since: {_named(plan, number)}." for number in begun]
-    absent = [str(plan.targets[number]) for number in left if number not in begun]
-    return _some(before) + _some(beside) + _some(unsure) + (f" Not begun: {first_of(absent, NAMED)}." if absent else "")
+    absent = [str(plan.targets[number]) for number in remaining if number not in begun]
+    return (
+        _some(before) + _some(alongside) + _some(unsure) + (f" Not begun: {first_of(absent, NAMED)}." if absent else "")
+    )
 
 
 def _named(plan: Plan, number: int) -> str:
     return f"Target {number + 1} of {len(plan.targets):,}, {plan.targets[number]}"
 
 
-def _some(told: Sequence[str]) -> str:
-    more = f" So it is for {len(told) - NAMED:,} more." if len(told) > NAMED else ""
-    return "".join(f" {one}" for one in told[:NAMED]) + more
+def _some(sentences: Sequence[str]) -> str:
+    more = f" So it is for {len(sentences) - NAMED:,} more." if len(sentences) > NAMED else ""
+    return "".join(f" {sentence}" for sentence in sentences[:NAMED]) + more

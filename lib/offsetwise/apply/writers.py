@@ -74,5 +74,5 @@ def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str
     target = targets[step]
     if output is None or target_type(target.kind).where is not Where.OUTPUT:
         return None
-    needing = [each for each in targets if target_type(each.kind).where is Where.OUTPUT]
+    needing = [required for required in targets if target_type(required.kind).where is Where.OUTPUT]
     return output if len(needing) == 1 else f"{output.rstrip('/')}/{target.kind}"

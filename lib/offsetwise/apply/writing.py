@@ -123,13 +123,13 @@ class Writer(ABC):
         Returns:
             By step what came of it. A step that is missing was not written by this call.
         """
-        came: dict[int, ReceiptStep | OffsetwiseError] = {}
+        results: dict[int, ReceiptStep | OffsetwiseError] = {}
         for target, context in steps:
             try:
-                came[context.step] = self.write(plan, target, context)
+                results[context.step] = self.write(plan, target, context)
             except OffsetwiseError as error:
-                return came | {context.step: error}
-        return came
+                return results | {context.step: error}
+        return results
 
     @abstractmethod
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
@@ -145,5 +145,5 @@ class Writer(ABC):
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Describe what is not as it was before, after a step was undone; None where all is."""
-        seen = self.look(plan, undone, context)
-        return None if seen.standing is StepStanding.ABSENT else seen.told
+        state = self.look(plan, undone, context)
+        return None if state.standing is StepStanding.ABSENT else state.told

@@ -56,7 +56,7 @@ def folder_changed(step: ReceiptStep) -> str | None:
     return changed(step, dropped, lambda path: bytes_of(at(path)))
 
 
-def beside(names: Iterable[str], own: Container[str]) -> str | None:
+def foreign_names(names: Iterable[str], own: Container[str]) -> str | None:
     """Describe what stands among a plan's own files that it did not put there; None where nothing does."""
     other = next((name for name in sorted(names) if name not in own), None)
     return None if other is None else f"{other[:300]} is there, and is no part of what was written."
@@ -78,10 +78,10 @@ def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> SeenPl
     """
     if not os.path.isdir(step.place) or not os.listdir(step.place):
         return absent(step)
-    return standing(step, wrong())
+    return state_of(step, wrong())
 
 
-def standing(step: ReceiptStep, changed: str | None) -> SeenPlace:
+def state_of(step: ReceiptStep, changed: str | None) -> SeenPlace:
     """Return how something that stands there compares with what a step wrote."""
     if changed is not None:
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{step.place}: {changed}")

@@ -76,7 +76,7 @@ class Statement:
         return replace(self, plan_digest=plan_digest)
 
     @classmethod
-    def made(
+    def create(
         cls,
         plan_digest: str,
         *,

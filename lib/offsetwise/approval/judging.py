@@ -41,7 +41,7 @@ class _Case:
     keys: tuple[PublicKey, ...]
     people: Mapping[str, int]
     """By name, the number of the person: of each person's key, and of everybody whom a console vouched for."""
-    barred: tuple[tuple[int, str], ...]
+    excluded: tuple[tuple[int, str], ...]
     """(person, why they may not approve)."""
     max_lifetime: timedelta
     clock_skew: timedelta
@@ -88,13 +88,13 @@ def approved(
             fix="Give the approvals of this plan only.",
         )
     heard = [_heard(file, case) for file in envelopes]
-    case = _with_people(case, [each for each in heard if not isinstance(each, NotApprovedError)])
+    case = _with_people(case, [heard_one for heard_one in heard if not isinstance(heard_one, NotApprovedError)])
     _check_can_be_met(case, policy.required)
     # Of one person, what was said of this plan alone counts before what was said of a set: it may accept more.
-    in_order = sorted(zip(envelopes, heard, strict=True), key=lambda each: _is_of_set(each[1]))
+    in_order = sorted(zip(envelopes, heard, strict=True), key=lambda pair: _is_of_set(pair[1]))
     counted, refused = _count(case, in_order)
     if len(counted) < policy.required:
-        raise _too_few(case, policy.required, tuple(each.approver for each in counted), refused)
+        raise _too_few(case, policy.required, tuple(approval.approver for approval in counted), refused)
     return counted
 
 
@@ -113,9 +113,9 @@ def _count(
     counted: dict[int, Counted] = {}
     nonces: set[str] = set()
     refused = []
-    for file, told in envelopes:
+    for file, heard in envelopes:
         try:
-            key, said = _believed(file, told, case)
+            key, said = _believed(file, heard, case)
             _check_new(file, case, said, people=counted, nonces=nonces)
         except NotApprovedError as error:
             refused.append(error)
@@ -158,8 +158,8 @@ def believed(
         NotApprovedError: It counts for nothing.
     """
     case = _case(plan_bytes, plan, policy, now)
-    told = _heard(file, case)
-    return _believed(file, told, _with_people(case, [] if isinstance(told, NotApprovedError) else [told]))
+    heard = _heard(file, case)
+    return _believed(file, heard, _with_people(case, [] if isinstance(heard, NotApprovedError) else [heard]))
 
 
 def _case(plan_bytes: bytes, plan: Plan, policy: ApprovalPolicy, *times: datetime) -> _Case:
@@ -186,7 +186,7 @@ def _case(plan_bytes: bytes, plan: Plan, policy: ApprovalPolicy, *times: datetim
         policy=policy,
         keys=policy.trusted or (),
         people={},
-        barred=(),
+        excluded=(),
         max_lifetime=timedelta(seconds=MAX_LIFETIME_S if policy.max_lifetime_s is None else policy.max_lifetime_s),
         clock_skew=timedelta(seconds=CLOCK_SKEW_S if policy.clock_skew_s is None else policy.clock_skew_s),
         times=times,
@@ -199,7 +199,9 @@ def _with_people(case: _Case, heard: Sequence[tuple[PublicKey, Statement]]) -> _
     names += [said.subject for key, said in heard if key.vouches]
     people = dict(zip(names, distinct_people(names), strict=True))
     why = [(person, why_barred(case.plan, name)) for name, person in people.items()]
-    return replace(case, people=people, barred=tuple((person, told) for person, told in why if told is not None))
+    return replace(
+        case, people=people, excluded=tuple((person, reason) for person, reason in why if reason is not None)
+    )
 
 
 def _check_can_be_met(case: _Case, required: int) -> None:
@@ -212,14 +214,14 @@ def _check_can_be_met(case: _Case, required: int) -> None:
         )
     if any(case.policy.issuers(key) for key in case.keys if key.vouches):
         return  # a console signs for as many people as sign in there
-    possible = set(case.people.values()) - {person for person, _ in case.barred}
+    possible = set(case.people.values()) - {person for person, _ in case.excluded}
     if len(possible) < required:
-        sentences = [why for _, why in case.barred]
+        sentences = [why for _, why in case.excluded]
         sentences += [f"the console {key.subject} may vouch for people of nobody" for key in case.keys if key.vouches]
-        barred = "".join(f"; {why}" for why in dict.fromkeys(sentences))
+        excluded = "".join(f"; {why}" for why in dict.fromkeys(sentences))
         raise NotApprovedError(
             f"{_name(case)}: expected trusted keys of {_people(required)} other than its author and editors, "
-            f"found keys of {_people(len(possible))}{barred}. Two names that may be one person count as one. "
+            f"found keys of {_people(len(possible))}{excluded}. Two names that may be one person count as one. "
             "Nothing was written.",
             fix="Trust the keys of more people who neither wrote nor edited it, wherever trusted keys are named.",
         )
@@ -234,16 +236,16 @@ def _heard(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement] | Not
 
 
 def _believed(
-    file: ApprovalFile, told: tuple[PublicKey, Statement] | NotApprovedError, case: _Case
+    file: ApprovalFile, heard: tuple[PublicKey, Statement] | NotApprovedError, case: _Case
 ) -> tuple[PublicKey, Statement]:
     """Return what was said by somebody who may, at this time.
 
     Raises:
         NotApprovedError: It counts for nothing.
     """
-    if isinstance(told, NotApprovedError):
-        raise told
-    key, said = told
+    if isinstance(heard, NotApprovedError):
+        raise heard
+    key, said = heard
     if said.verdict is Verdict.APPROVED:
         what = f"Approval {file.name}"
         _check_not_barred(what, said, case)
@@ -316,7 +318,7 @@ def _check_vouched(what: str, key: PublicKey, said: Statement, issuers: tuple[st
 
 
 def _check_not_barred(what: str, said: Statement, case: _Case) -> None:
-    why = next((why for person, why in case.barred if person == case.people[said.subject]), None)
+    why = next((why for person, why in case.excluded if person == case.people[said.subject]), None)
     if why is not None:
         raise NotApprovedError(
             f"{what}: expected somebody other than the plan's author and editors, but {why}. It counts for nothing.",

@@ -111,25 +111,25 @@ def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> Approv
     )
 
 
-def listed_key(each: TrustedKey) -> PublicKey:
+def listed_key(trusted: TrustedKey) -> PublicKey:
     """Read a key that a configuration lists.
 
     Raises:
         NotApprovedError: It cannot be read, or is not whose the configuration says.
     """
-    key = read_public_key(Path(each.file))
-    if (key.issuer, key.subject) != (each.issuer, each.subject):
+    key = read_public_key(Path(trusted.file))
+    if (key.issuer, key.subject) != (trusted.issuer, trusted.subject):
         raise NotApprovedError(
-            f"{each.file}: it is trusted as the key of {each.subject} ({each.issuer}), but it says {key.subject} "
-            f"({key.issuer}), so it is not known whose it is. Nothing was written.",
+            f"{trusted.file}: it is trusted as the key of {trusted.subject} ({trusted.issuer}), but it says "
+            f"{key.subject} ({key.issuer}), so it is not known whose it is. Nothing was written.",
             fix="Check the key's id with its holder, and write the issuer and subject of the .pub file under "
             "`approval.trusted_keys`.",
         )
-    if key.vouches != (each.vouches_for is not None):
+    if key.vouches != (trusted.vouches_for is not None):
         result = "a console's key without" if key.vouches else "a person's key with"
         raise NotApprovedError(
-            f"{each.file}: expected `vouches_for` with a console's key and with no other, found {result} it, so it is "
-            "not known for whom it may sign. Nothing was written.",
+            f"{trusted.file}: expected `vouches_for` with a console's key and with no other, found {result} it, so "
+            "it is not known for whom it may sign. Nothing was written.",
             fix="Write under `vouches_for` the issuers of the people who sign in at that console; for a person's key, "
             "leave it out.",
         )
@@ -174,9 +174,9 @@ def _new(path: Path, mode: int) -> Iterator[int]:
 
 
 def _write(fd: int, content: bytes) -> None:
-    left = memoryview(content)
-    while left:
-        left = left[os.write(fd, left) :]
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(fd, remaining) :]
     os.fsync(fd)
 
 

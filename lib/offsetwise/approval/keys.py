@@ -213,10 +213,10 @@ def read_private(content: bytes, *, name: str) -> PrivateKey:
             "changed. Nothing was signed.",
             fix=_NEW_PAIR,
         )
-    for each in (public.issuer, public.subject):
-        if not strict.is_name(each):
+    for name_part in (public.issuer, public.subject):
+        if not strict.is_name(name_part):
             raise FileError(
-                f"{name}: expected the key of somebody with {strict.A_NAME}, found {each[:MAX_TOLD]!a}. "
+                f"{name}: expected the key of somebody with {strict.A_NAME}, found {name_part[:MAX_TOLD]!a}. "
                 "Nothing was signed.",
                 fix="Make a new pair of keys under another name.",
             )

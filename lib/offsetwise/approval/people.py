@@ -34,7 +34,7 @@ def plain(name: str) -> str:
     return " ".join(folded(without_invisible(unicodedata.normalize("NFKC", name))).split())
 
 
-def same_person(one: str, other: str) -> bool:
+def same_person(name: str, other: str) -> bool:
     """Whether two names may mean one person.
 
     >>> same_person("Alice", "Alice Smith <alice@example.org>"), same_person("alice@a.org", "alice@b.org")
@@ -42,7 +42,7 @@ def same_person(one: str, other: str) -> bool:
     >>> same_person("auth0|62e", "https://login.example.org auth0|62e"), same_person("аda", "ada")
     (True, True)
     """
-    return any(first.may_be(second) for first in _readings(one) for second in _readings(other))
+    return any(first.may_be(second) for first in _readings(name) for second in _readings(other))
 
 
 def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
@@ -57,8 +57,8 @@ def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
     for here, name in enumerate(names):
         for before in range(here):
             if same_person(name, names[before]):
-                kept, dropped = sorted((people[before], people[here]))
-                people = [kept if person == dropped else person for person in people]
+                retained, dropped = sorted((people[before], people[here]))
+                people = [retained if person == dropped else person for person in people]
     return tuple(people)
 
 
@@ -91,22 +91,22 @@ def _readings(name: str) -> frozenset[_ReadName]:
     A letter may look like another one as a capital only, or as a small one only.
     """
     texts = {without_invisible(unicodedata.normalize("NFKC", name), instead) for instead in ("", " ")}
-    return frozenset(_reading(each) for text in texts for each in (text, folded(text)))
+    return frozenset(_reading(variant) for text in texts for variant in (text, folded(text)))
 
 
 def _reading(text: str) -> _ReadName:
     said = _BETWEEN_PARTS.split(_ISSUER.sub("", text, count=1) if _ISSUER.match(text) else text)
-    parts = tuple(_looks(part) for part in said if part)
+    parts = tuple(_skeleton(part) for part in said if part)
     addresses = frozenset(part for part in parts if "@" in part)
     return _ReadName(
-        whole="".join(_looks(text).split()),
+        whole="".join(_skeleton(text).split()),
         parts=parts,
         addresses=addresses,
         local_parts=frozenset(local for local in (address.partition("@")[0] for address in addresses) if local),
     )
 
 
-def _looks(text: str) -> str:
+def _skeleton(text: str) -> str:
     return folded(skeleton(text))
 
 

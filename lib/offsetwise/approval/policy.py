@@ -56,30 +56,30 @@ class ApprovalPolicy:
 
     def issuers(self, key: PublicKey) -> tuple[str, ...]:
         """Return the issuers of the people whom a console's key may sign for."""
-        return next((issuers for each, issuers in self.vouching if each == key.id), ())
+        return next((issuers for key_id, issuers in self.vouching if key_id == key.id), ())
 
 
-def combined(one: ApprovalPolicy, other: ApprovalPolicy) -> ApprovalPolicy:
+def combined(first: ApprovalPolicy, other: ApprovalPolicy) -> ApprovalPolicy:
     """Join the policy of the migration file with that of the command line: whatever either forbids is forbidden.
 
     Keys that both list, with the same issuer and subject, count; the larger number; the shorter times. Whom a console's
     key may sign for, either may say; where both do, the issuers that both name.
     """
-    said, also = dict(one.vouching), dict(other.vouching)
-    both = {key: tuple(each for each in said[key] if each in also[key]) for key in said.keys() & also.keys()}
-    if one.trusted is None or other.trusted is None:
-        trusted = one.trusted if other.trusted is None else other.trusted
+    said, also = dict(first.vouching), dict(other.vouching)
+    both = {key: tuple(issuer for issuer in said[key] if issuer in also[key]) for key in said.keys() & also.keys()}
+    if first.trusted is None or other.trusted is None:
+        trusted = first.trusted if other.trusted is None else other.trusted
     else:
-        trusted = tuple(key for key in one.trusted if key in other.trusted)
+        trusted = tuple(key for key in first.trusted if key in other.trusted)
     return ApprovalPolicy(
-        required=max(one.required, other.required),
+        required=max(first.required, other.required),
         trusted=trusted,
         vouching=tuple((said | also | both).items()),
-        max_lifetime_s=_shorter(one.max_lifetime_s, other.max_lifetime_s),
-        clock_skew_s=_shorter(one.clock_skew_s, other.clock_skew_s),
+        max_lifetime_s=_shorter(first.max_lifetime_s, other.max_lifetime_s),
+        clock_skew_s=_shorter(first.clock_skew_s, other.clock_skew_s),
     )
 
 
-def _shorter(one: int | None, other: int | None) -> int | None:
-    stated = [each for each in (one, other) if each is not None]
+def _shorter(first: int | None, other: int | None) -> int | None:
+    stated = [seconds for seconds in (first, other) if seconds is not None]
     return min(stated, default=None)

@@ -65,7 +65,7 @@ def sign(
     require_possible(expires_in, subject, issuer)
     require_signable(plan, digest, key, subject=subject, verdict=verdict)
     require_acceptable(plan, digest, verdict, accepted_unproven)
-    said = Statement.made(
+    said = Statement.create(
         digest,
         issuer=issuer,
         subject=subject,

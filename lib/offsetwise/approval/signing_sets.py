@@ -45,7 +45,7 @@ def sign_set(
     for entry, content in zip(plan_set.plans, plans, strict=True):
         require_plan_of(entry, content, subject=f"{name}, {entry.file}")
         _require_signable(entry, content, key, verdict)
-    said = Statement.made(
+    said = Statement.create(
         digest_of(set_bytes),
         plans=tuple(entry.digest for entry in plan_set.plans),
         issuer=issuer,

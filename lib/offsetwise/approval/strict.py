@@ -80,8 +80,8 @@ def read(content: bytes, shape: type[_S], *, what: str, fix: str, effect: str = 
             why = f"found other bytes than UTF-8 at position {error.start}"
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the top level"
-            why = f"{place} is wrong: {first['msg'][:200]}"
+            path = ".".join(str(part) for part in first["loc"]) or "the top level"
+            why = f"{path} is wrong: {first['msg'][:200]}"
         except ValueError as error:
             why = f"expected one of Offsetwise's JSON files, but {error}"
     raise NotApprovedError(f"{what} cannot be read: {why}. {effect}", fix=fix)

@@ -59,16 +59,16 @@ def acceptable(position: PlannedPosition) -> bool:
     return position.override is None and any(proof is not None and proof.has_records for proof in proofs)
 
 
-def why_not(plan: Plan, wanted: Sequence[AcceptedUnproven]) -> str | None:
+def why_not(plan: Plan, requested: Sequence[AcceptedUnproven]) -> str | None:
     """Describe in a sentence why these may not be accepted; None where they may."""
     positions: dict[TopicPartition, list[PlannedPosition]] = {}
     for position in plan.positions:
         positions.setdefault(position.topic_partition, []).append(position)
-    seen = set()
-    for unproven in wanted:
+    visited = set()
+    for unproven in requested:
         at = unproven.topic_partition
         planned_positions = positions.get(at)
-        if at in seen:
+        if at in visited:
             return f"{at} is accepted as unproven twice."
         if planned_positions is None:
             return f"{at} is accepted as unproven, and the plan has no position of that name on the old cluster."
@@ -80,18 +80,18 @@ def why_not(plan: Plan, wanted: Sequence[AcceptedUnproven]) -> str | None:
             return (
                 f"{at} is accepted as unproven: expected a reason, {strict.A_REASON}, found {unproven.reason[:60]!a}."
             )
-        seen.add(at)
+        visited.add(at)
     return None
 
 
-def require_acceptable(plan: Plan, digest: str, verdict: Verdict, wanted: Sequence[AcceptedUnproven]) -> None:
+def require_acceptable(plan: Plan, digest: str, verdict: Verdict, requested: Sequence[AcceptedUnproven]) -> None:
     """Refuse to sign what would count for nothing.
 
     Raises:
         PlanError: Something is accepted that may not be, or in a rejection.
     """
-    why = why_not(plan, wanted)
-    if wanted and verdict is Verdict.REJECTED:
+    why = why_not(plan, requested)
+    if requested and verdict is Verdict.REJECTED:
         why = "A rejection accepts nothing."
     if why is not None:
         raise PlanError(

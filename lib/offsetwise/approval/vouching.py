@@ -45,7 +45,7 @@ def vouch(
     if now.utcoffset() is None:
         raise ValueError("now: expected a time with its zone")
     _require_signs_for(key, issuer=issuer, subject=subject)
-    said = Statement.made(
+    said = Statement.create(
         plan_digest,
         issuer=issuer,
         subject=subject,

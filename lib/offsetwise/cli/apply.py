@@ -80,16 +80,16 @@ def _apply(plan: Path, migration: Path | None, *, execute: bool, as_json: bool, 
     if chosen.document.from_files:
         say(refusals.FROM_FILES)
     if not execute:
-        with progress() as told:
-            run = chosen.apply(progress=told, **given)
+        with progress() as report:
+            run = chosen.apply(progress=report, **given)
         if not as_json:
             render_apply.dry_run(stdout(), run)
         chosen.require(run, receipt=given["receipt"])
         if as_json:
             typer.echo(documents.dump(run), nl=False)
         return bool(run.changes)
-    with progress() as told:
-        done = chosen.apply(execute=True, progress=told, **given)
+    with progress() as report:
+        done = chosen.apply(execute=True, progress=report, **given)
     if as_json:
         typer.echo(files.dump(done.document), nl=False)
     else:
@@ -138,15 +138,15 @@ def _rollback(
 
     chosen = None if migration is None else Migration.load(migration)
     receipt = Receipt(written, chosen, plan=None if plan is None else plan_bytes(plan))
-    with progress() as told:
+    with progress() as report:
         if not execute:
-            standings = receipt.rollback(progress=told, **given)
+            standings = receipt.rollback(progress=report, **given)
             if as_json:
                 typer.echo(documents.dump(standings), nl=False)
             else:
                 render_apply.standings(stdout(), standings)
             return
-        steps = receipt.rollback(execute=True, progress=told, **given)
+        steps = receipt.rollback(execute=True, progress=report, **given)
     if as_json:
         typer.echo(documents.dump(documents.TakenBack(steps=steps)), nl=False)
     else:
@@ -180,9 +180,9 @@ def verify(
         plan_sets.verify(receipt, migration, as_json=as_json)
         return
     more = {"checkpoint": checkpoint, "job": job}
-    made = _verify(receipt, migration, plan, every=every if watch else None, as_json=as_json, **more)
-    if made.exit_code:
-        raise typer.Exit(made.exit_code)
+    verification = _verify(receipt, migration, plan, every=every if watch else None, as_json=as_json, **more)
+    if verification.exit_code:
+        raise typer.Exit(verification.exit_code)
 
 
 def _verify(
@@ -196,17 +196,17 @@ def _verify(
 
     chosen = None if migration is None else Migration.load(migration)
 
-    def look() -> Verification:
+    def observe() -> Verification:
         return Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan)).verify(**more)
 
-    def told(made: Verification) -> None:
+    def report(verification: Verification) -> None:
         if as_json:
-            typer.echo(files.dump(made, indent=1 if every is None else None), nl=False)
+            typer.echo(files.dump(verification, indent=1 if every is None else None), nl=False)
         else:
-            render_apply.verification(stdout(), made)
+            render_apply.verification(stdout(), verification)
 
     if every is not None:
-        return verifying.watch(look, wait=lambda: time.sleep(every), told=told)
-    made = look()
-    told(made)
-    return made
+        return verifying.watch(observe, wait=lambda: time.sleep(every), report=report)
+    verification = observe()
+    report(verification)
+    return verification

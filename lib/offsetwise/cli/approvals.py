@@ -99,7 +99,7 @@ def sign(
         plan_sets.require_of_several("sign", {"--accept-unproven": accepted})
         data = plan_sets.sign(plan, signer, confirm=confirm or (), **said)
     else:
-        data = _sign(plan, signer, confirm=_one(confirm), accept_unproven=accepted, **said)
+        data = _sign(plan, signer, confirm=_single(confirm), accept_unproven=accepted, **said)
     approval.write_approval(out, data)
     if as_json:
         typer.echo(data.decode("ascii"), nl=False)
@@ -120,7 +120,7 @@ def _sign(path: Path, signer: PrivateKey, *, accept_unproven: Mapping[TopicParti
     return data
 
 
-def _one(confirm: list[str] | None) -> str | None:
+def _single(confirm: list[str] | None) -> str | None:
     """Return what is confirmed about one plan: all of it, so that words too many are refused."""
     return " ".join(confirm) if confirm else None
 
@@ -130,6 +130,6 @@ def _warn(plan: Plan) -> None:
     from offsetwise.plan import names, refusals
 
     if marked := names.marked_names(plan.document):
-        say(names.told(marked))
+        say(names.warning_of(marked))
     if plan.document.from_files:
         say(refusals.FROM_FILES)

@@ -177,31 +177,31 @@ def snapshot(
     from offsetwise.wording import many
 
     new_files.require_new(out)
-    taken = Migration.load(migration).snapshot(cluster, topics=topic or None)
-    text = files.dump(taken)
+    result = Migration.load(migration).snapshot(cluster, topics=topic or None)
+    text = files.dump(result)
     new_files.write_new(out, text)
     if as_json:
         typer.echo(text, nl=False)
-    counted = (len(taken.topics), "topic"), (sum(len(t.partitions) for t in taken.topics), "partition")
-    told = ", ".join(many(count, word) for count, word in counted)
+    counted = (len(result.topics), "topic"), (sum(len(t.partitions) for t in result.topics), "partition")
+    counts = ", ".join(many(count, word) for count, word in counted)
     say(
-        f"{told} and {many(len(taken.groups), 'group')} of {taken.name} (cluster id {taken.cluster_id or 'unknown'}) "
-        f"written to {out}."
+        f"{counts} and {many(len(result.groups), 'group')} of {result.name} (cluster id "
+        f"{result.cluster_id or 'unknown'}) written to {out}."
     )
-    for told_group in (told for group in taken.groups if (told := _no_consumer_group(group, taken))):
+    for told_group in (counts for group in result.groups if (counts := _no_consumer_group(group, result))):
         say(told_group)
-    for problem in taken.problems:
+    for problem in result.problems:
         say(f"{problem.code}: {problem.message} {problem.fix}")
 
 
-def _no_consumer_group(group: GroupState, taken: Snapshot) -> str:
+def _no_consumer_group(group: GroupState, result: Snapshot) -> str:
     """Describe a group that is no consumer group; nothing of one that is."""
     from offsetwise.findings.groups import share_lag
     from offsetwise.lookalikes import marked
     from offsetwise.wording import many
 
     if group.start_offsets:
-        lag, unread = share_lag(group, taken)
+        lag, unread = share_lag(group, result)
         rest = f", and {many(unread, 'partition')} of topics that are not in the file" if unread else ""
         return f"{marked(group.name)} is a share group: its lag is at most {many(lag, 'record')}{rest}."
     if group.application is not None:
@@ -307,8 +307,8 @@ def _print_many(compare_jobs: Callable[..., tuple[Compared, ...]], *, as_json: b
     """Compare many jobs, and write each as soon as it is ready."""
     from offsetwise.cli import render
 
-    with progress() as told:
-        compared = compare_jobs(heard=partial(_tell_compared, as_json=as_json), progress=told)
+    with progress() as report:
+        compared = compare_jobs(heard=partial(_tell_compared, as_json=as_json), progress=report)
     if not as_json:
         render.compared_all(stdout(), compared)
     return compared
@@ -319,8 +319,8 @@ def _print_one(compare_job: Callable[..., Comparison], *, as_json: bool) -> Comp
     from offsetwise import files
     from offsetwise.cli import render
 
-    with progress() as told:
-        comparison = compare_job(progress=told)
+    with progress() as report:
+        comparison = compare_job(progress=report)
     if as_json:
         typer.echo(files.dump(comparison, severities=True), nl=False)
     else:
@@ -328,17 +328,23 @@ def _print_one(compare_job: Callable[..., Comparison], *, as_json: bool) -> Comp
     return comparison
 
 
-def _tell_compared(each: Compared, *, as_json: bool) -> None:
+def _tell_compared(outcome: Compared, *, as_json: bool) -> None:
     """Write one job of many as soon as it is ready."""
     from offsetwise import files
     from offsetwise.cli import render
 
-    if each.error is not None:
-        tell(type(each.error).__name__, each.error.problem, each.error.fix, as_json=as_json, job=str(each.job))
-    elif as_json and each.comparison is not None:
-        typer.echo(files.dump(each.comparison, indent=None, severities=True), nl=False)
+    if outcome.error is not None:
+        tell(
+            type(outcome.error).__name__,
+            outcome.error.problem,
+            outcome.error.fix,
+            as_json=as_json,
+            job=str(outcome.job),
+        )
+    elif as_json and outcome.comparison is not None:
+        typer.echo(files.dump(outcome.comparison, indent=None, severities=True), nl=False)
     else:
-        render.compared(stdout(), each)
+        render.compared(stdout(), outcome)
 
 
 def reconcile(
@@ -350,8 +356,8 @@ def reconcile(
     from offsetwise import Migration, files
     from offsetwise.cli import render
 
-    with progress() as told:
-        reconciliation = Migration.load(migration).reconcile(topic, progress=told)
+    with progress() as report:
+        reconciliation = Migration.load(migration).reconcile(topic, progress=report)
     if as_json:
         typer.echo(files.dump(reconciliation), nl=False)
     else:

@@ -57,7 +57,7 @@ def cutover(
         elif watch:
             _show_look(judged)
 
-    with progress() as told:
+    with progress() as report:
         judged = of.cutover(
             topics=topic or (),
             plan=drafted,
@@ -66,7 +66,7 @@ def cutover(
             until_copied=watch,
             records=content,
             heard=heard,
-            progress=told,
+            progress=report,
         )
     if not watch and as_json:
         typer.echo(files.dump(judged), nl=False)

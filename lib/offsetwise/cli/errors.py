@@ -56,9 +56,9 @@ def unexpected(error: Exception) -> OffsetwiseError:
         )
     raised = traceback.extract_tb(error.__traceback__)
     frames = [summary for summary in raised if _PACKAGE in Path(summary.filename).parents]
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    raised_at = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return OffsetwiseError(
-        f"Expected to finish, but {type(error).__name__} was raised{place}. This is a defect of Offsetwise; "
+        f"Expected to finish, but {type(error).__name__} was raised{raised_at}. This is a defect of Offsetwise; "
         "whatever was printed before may be incomplete.",
         fix=f"Report it with this message; with {DEBUG}=1 in the environment the traceback is shown.",
     )

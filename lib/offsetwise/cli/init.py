@@ -47,12 +47,12 @@ def init(
     import offsetwise
 
     asks = sys.stdin.isatty() and not as_json
-    out = Path(_asked(out, "--out", "The migration file to write", asks, usual="migration.yaml"))
+    out = Path(_prompt(out, "--out", "The migration file to write", asks, usual="migration.yaml"))
     if not update:
-        old = _asked(old, "--old", "The old cluster (HOST:PORT, or a file of client properties)", asks)
-        new = _asked(new, "--new", "The new cluster (HOST:PORT, or a file of client properties)", asks)
+        old = _prompt(old, "--old", "The old cluster (HOST:PORT, or a file of client properties)", asks)
+        new = _prompt(new, "--new", "The new cluster (HOST:PORT, or a file of client properties)", asks)
         if not connect and not checkpoints:
-            checkpoints = [_asked(None, "--checkpoints", "A folder that holds checkpoints", asks)]
+            checkpoints = [_prompt(None, "--checkpoints", "A folder that holds checkpoints", asks)]
 
     def confirm(diff: str) -> bool:
         if not as_json:
@@ -60,9 +60,9 @@ def init(
         return yes or (asks and typer.confirm(f"Write this to {out}?", err=True))
 
     roots, workers = checkpoints or (), connect or ()
-    with progress() as told:
+    with progress() as report:
         survey = offsetwise.init(
-            out, old=old, new=new, checkpoints=roots, connect=workers, update=update, confirm=confirm, progress=told
+            out, old=old, new=new, checkpoints=roots, connect=workers, update=update, confirm=confirm, progress=report
         )
     _print(survey, out, as_json=as_json)
     if survey.problems:
@@ -83,7 +83,7 @@ def _print(survey: Survey, out: Path, *, as_json: bool) -> None:
     say(_next(survey, out))
 
 
-def _asked(given: object, option: str, question: str, asks: bool, *, usual: str | None = None) -> str:
+def _prompt(given: object, option: str, question: str, asks: bool, *, usual: str | None = None) -> str:
     if given is not None:
         return str(given)
     if not asks:
@@ -97,33 +97,33 @@ def _asked(given: object, option: str, question: str, asks: bool, *, usual: str 
     return answer
 
 
-def _lines(made: Survey) -> Iterator[str]:
+def _lines(survey: Survey) -> Iterator[str]:
     from offsetwise.lookalikes import marked
     from offsetwise.wording import many
 
-    for name, cluster in (("old cluster", made.old), ("new cluster", made.new)):
+    for name, cluster in (("old cluster", survey.old), ("new cluster", survey.new)):
         counted = "could not be read"
         if cluster.topics is not None:
             counted = f"{many(cluster.topics, 'topic')}, {many(cluster.partitions or 0, 'partition')}"
             counted += f", id {cluster.cluster_id or 'unknown'}"
         yield f"{name}  {dict(cluster.properties)['bootstrap.servers']}: {counted}"
-    yield f"link         {made.link.link or 'not known'}: {made.link.evidence}"
-    yield f"topics       {made.topics.evidence}"
-    jobs = [checkpoint for checkpoint in made.checkpoints if checkpoint.left_out is None]
+    yield f"link         {survey.link.link or 'not known'}: {survey.link.evidence}"
+    yield f"topics       {survey.topics.evidence}"
+    jobs = [checkpoint for checkpoint in survey.checkpoints if checkpoint.left_out is None]
     yield f"checkpoints  {_counted([job.name for job in jobs])}"
-    yield from _connectors(made)
-    groups = [group for group in made.groups if group.left_out is None]
+    yield from _connectors(survey)
+    groups = [group for group in survey.groups if group.left_out is None]
     yield f"groups       {_counted([group.name for group in groups])}"
-    for surveyed_group in made.groups:
+    for surveyed_group in survey.groups:
         if surveyed_group.left_out is not None:
             yield f"  left out   {marked(surveyed_group.name)}: {surveyed_group.left_out}"
-    for difference in made.differences:
+    for difference in survey.differences:
         yield f"differs      {marked(difference)}"
-    if made.written and not made.diff:
-        yield f"schema       {made.schema_file or 'another file has its name: editors complete nothing'}"
-    if made.missing:
-        yield "to fill in   " + ", ".join(each.key for each in made.missing)
-    for variable in made.variables:
+    if survey.written and not survey.diff:
+        yield f"schema       {survey.schema_file or 'another file has its name: editors complete nothing'}"
+    if survey.missing:
+        yield "to fill in   " + ", ".join(field.key for field in survey.missing)
+    for variable in survey.variables:
         yield f"set          {variable}"
 
 
@@ -135,41 +135,45 @@ def _counted(names: Sequence[str]) -> str:
     return f"{len(names):,}{f': {shown}' if shown else ''}"
 
 
-def _connectors(made: Survey) -> Iterator[str]:
+def _connectors(survey: Survey) -> Iterator[str]:
     from offsetwise.lookalikes import marked
 
-    if not made.connectors:
+    if not survey.connectors:
         return
-    sinks = [connector for connector in made.connectors if connector.left_out is None]
+    sinks = [connector for connector in survey.connectors if connector.left_out is None]
     yield f"connectors   {_counted([connector.name for connector in sinks])}"
-    for connector in made.connectors:
+    for connector in survey.connectors:
         if connector.left_out is not None:
             yield f"  left out   {marked(connector.name)}: {connector.left_out}"
         for problem in connector.problems:
             yield f"  blocked    {marked(connector.name)}: {problem}"
 
 
-def _next(made: Survey, out: Path) -> str:
+def _next(survey: Survey, out: Path) -> str:
     from offsetwise.model import Cluster
 
-    if not made.written:
+    if not survey.written:
         return f"{out} was not changed: " + (
-            "--yes writes what is shown." if made.diff else "it has all that was found."
+            "--yes writes what is shown." if survey.diff else "it has all that was found."
         )
     job = next(
-        (f"--checkpoint {_quoted(checkpoint.name)}" for checkpoint in made.checkpoints if checkpoint.left_out is None),
+        (
+            f"--checkpoint {_quoted(checkpoint.name)}"
+            for checkpoint in survey.checkpoints
+            if checkpoint.left_out is None
+        ),
         None,
     )
     job = job or next(
         (
             f"--checkpoint {_quoted(connector.name)}"
-            for connector in made.connectors
+            for connector in survey.connectors
             if connector.left_out is None and connector.cluster is Cluster.OLD
         ),
         None,
     )
-    job = job or next((f"--group {_quoted(group.name)}" for group in made.groups if group.left_out is None), None)
-    set_first = f"Set {', '.join(made.variables)}, then compare" if made.variables else "Compare"
+    job = job or next((f"--group {_quoted(group.name)}" for group in survey.groups if group.left_out is None), None)
+    set_first = f"Set {', '.join(survey.variables)}, then compare" if survey.variables else "Compare"
     return f"{out} was written. " + (
         f"{set_first} a job: offsetwise compare --migration {_quoted(str(out))} {job}"
         if job

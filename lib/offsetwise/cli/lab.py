@@ -64,13 +64,13 @@ def run(wave: WaveToRun, directory: Folder = DEFAULT_FOLDER, *, as_json: AsJson 
     lab = Lab.at(directory)
     jobs = jobs_of_wave(lab, wave)
     moved = run_on_new(lab, jobs)
-    left = [job.subject for job in jobs if job not in moved]
+    remaining = [job.subject for job in jobs if job not in moved]
     if as_json:
-        typer.echo(json.dumps({"jobs": [job.subject for job in moved], "not_moved": left}))
+        typer.echo(json.dumps({"jobs": [job.subject for job in moved], "not_moved": remaining}))
         return
     typer.echo(f"{len(moved):,} of {len(jobs):,} jobs have run on the new cluster, to the ends of their logs.")
-    if left:
-        typer.echo(f"Not moved yet: {', '.join(left)}.")
+    if remaining:
+        typer.echo(f"Not moved yet: {', '.join(remaining)}.")
 
 
 @app.command()

@@ -53,9 +53,9 @@ def progress() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=talk, transient=True, disable=disable, redirect_stdout=redirect) as bars:
         tasks: dict[str, int] = {}
 
-        def told(step: str, done: int, total: int) -> None:
+        def report(step: str, done: int, total: int) -> None:
             if step not in tasks:
                 tasks[step] = bars.add_task(step, total=total)
             bars.update(bars.task_ids[tasks[step]], completed=done, total=total)
 
-        yield told
+        yield report

@@ -85,10 +85,10 @@ def require_of_several(command: str, given: Mapping[str, object]) -> None:
     option = next((name for name, value in given.items() if value), None)
     if option is None:
         return
-    what, each = ("several jobs", "job") if command == "draft" else ("a set of plans", "plan")
+    what, unit = ("several jobs", "job") if command == "draft" else ("a set of plans", "plan")
     raise UsageError(
-        f"{command}: expected {option} with one {each}, found it with {what}. Nothing was done.",
-        fix=f"Leave {option} out; or give the command for that {each} alone.",
+        f"{command}: expected {option} with one {unit}, found it with {what}. Nothing was done.",
+        fix=f"Leave {option} out; or give the command for that {unit} alone.",
     )
 
 
@@ -113,25 +113,25 @@ def no_target() -> UsageError:
     )
 
 
-def draft(asked: Jobs, targets: Sequence[str], out: Path, *, as_json: bool, max_age_s: float, **how: Any) -> None:
+def draft(request: Jobs, targets: Sequence[str], out: Path, *, as_json: bool, max_age_s: float, **how: Any) -> None:
     """Draft several jobs into a folder; exit code 1 if one of them cannot be drafted."""
     from offsetwise import Migration
     from offsetwise.plan.sets.file import SET_FILE
     from offsetwise.plan.sets.several_jobs import target_of_each
 
-    migration = Migration.load(asked.require(targets))
-    named = [migration.checkpoint(name) for name in asked.checkpoints]
-    named += [migration.group(name) for name in asked.groups]
-    named += () if asked.wave is None else migration.wave(asked.wave)
-    with progress() as told:
+    migration = Migration.load(request.require(targets))
+    named = [migration.checkpoint(name) for name in request.checkpoints]
+    named += [migration.group(name) for name in request.groups]
+    named += () if request.wave is None else migration.wave(request.wave)
+    with progress() as report:
         drafted = migration.draft_all(
             *map(target_of_each, targets),
             jobs=named or None,
-            wave=asked.wave,
+            wave=request.wave,
             out=out,
             max_age_s=max_age_s,
             heard=_tell_drafted,
-            progress=told,
+            progress=report,
             **how,
         )
     if as_json:
@@ -179,7 +179,7 @@ def sign(
         say(f"{entry.job}: {document.moves} to {targets}, {many(len(document.positions), 'position')}.")
         render.transactions(stderr(), document)
         if marked := names.marked_names(document):
-            say(names.told(marked))
+            say(names.warning_of(marked))
         if document.from_files:
             say(refusals.FROM_FILES)
     signed = chosen.sign(signer, expires_in=expires_in, verdict=verdict, confirm=confirm)
@@ -207,8 +207,8 @@ def apply(
     def heard(outcome: PlanOutcome[Written]) -> None:
         rows.written(outcome, as_json=as_json)
 
-    with progress() as told:
-        outcomes = chosen.apply(execute=execute, keep_going=keep_going, heard=heard, progress=told, **how)
+    with progress() as report:
+        outcomes = chosen.apply(execute=execute, keep_going=keep_going, heard=heard, progress=report, **how)
     failed = rows.counts(chosen, outcomes, done="applied" if execute else "could be applied")
     if failed:
         raise typer.Exit(1)
@@ -224,8 +224,8 @@ def rollback(path: Path, migration: Path | None, *, execute: bool, keep_going: b
     def heard(outcome: PlanOutcome[TakenBack]) -> None:
         rows.taken_back(outcome, as_json=as_json)
 
-    with progress() as told:
-        outcomes = chosen.rollback(execute=execute, keep_going=keep_going, heard=heard, progress=told, **how)
+    with progress() as report:
+        outcomes = chosen.rollback(execute=execute, keep_going=keep_going, heard=heard, progress=report, **how)
     if not outcomes:
         say("No plan of the set has begun to be applied: there is nothing to take back.")
         return
@@ -271,18 +271,18 @@ def drift(path: Path, migration: Path | None, *, as_json: bool) -> None:
     chosen = _load(path, migration)
 
     def heard(outcome: PlanOutcome[tuple[Drift, ...]]) -> None:
-        found = outcome.result
+        drifts = outcome.result
         if as_json:
-            rows.line(outcome, None if found is None else documents.dump(documents.Drifted(drift=found)))
+            rows.line(outcome, None if drifts is None else documents.dump(documents.Drifted(drift=drifts)))
         elif outcome.error is not None:
             rows.failed(outcome.job, outcome.error)
-        for each in found or ():
-            say(f"{outcome.job}: {each.kind}: {each.told}")
-        if found == ():
+        for change in drifts or ():
+            say(f"{outcome.job}: {change.kind}: {change.told}")
+        if drifts == ():
             say(f"{outcome.job}: everything that the plan requires is as it was reviewed.")
 
-    with progress() as told:
-        outcomes = chosen.drift(heard=heard, progress=told)
+    with progress() as report:
+        outcomes = chosen.drift(heard=heard, progress=report)
     if any(outcome.result for outcome in outcomes):
         raise typer.Exit(3)
     if any(outcome.error is not None for outcome in outcomes):
@@ -310,7 +310,7 @@ def pack(path: Path, out: Path, *, migration: Path | None, approvals: Sequence[P
             approved_by = approved(plan.content, plan.document, given, policy, datetime.now(UTC))
         except OffsetwiseError as error:
             raise of_job(entry.job, error) from error
-        counted |= dict.fromkeys(each.file.content for each in approved_by)
+        counted |= dict.fromkeys(approval.file.content for approval in approved_by)
         packed.append(PackedPlan(entry=entry, plan=plan.document, content=plan.content))
     destination = Destination() if stated is None else destination_of(stated, recorded=False)
     archive = set_archive(chosen.document, chosen.content, packed, counted, destination)

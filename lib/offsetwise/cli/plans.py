@@ -107,15 +107,15 @@ def draft(
         sink_snapshot=sink_snapshot,
     )
     jobs = plan_sets.Jobs(migration=migration, checkpoints=checkpoint or [], groups=group or [], every=every, wave=wave)
-    asked: dict[str, Any] = {"author": author, "editors": editor or (), "settings": settings.parse(set_ or [])}
-    asked["require"] = _required(require, still_for, migration)
-    asked["cutover_ms"] = None if cutover is None else options.time_ms(cutover, "--cutover")
+    request: dict[str, Any] = {"author": author, "editors": editor or (), "settings": settings.parse(set_ or [])}
+    request["require"] = _required(require, still_for, migration)
+    request["cutover_ms"] = None if cutover is None else options.time_ms(cutover, "--cutover")
     if jobs.are_several:
         plan_sets.require_of_several("draft", decided.options)
         max_age_s = seconds(max_age, option="--max-age")
-        plan_sets.draft(jobs, target or [], out, as_json=as_json, max_age_s=max_age_s, **asked)
+        plan_sets.draft(jobs, target or [], out, as_json=as_json, max_age_s=max_age_s, **request)
     else:
-        _written(_drafted(jobs, target or [], out, decided, asked), out, as_json=as_json)
+        _written(_drafted(jobs, target or [], out, decided, request), out, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +135,10 @@ class _Decided:
 
     @property
     def options(self) -> dict[str, object]:
-        return {f"--{each.name.replace('_', '-')}": getattr(self, each.name) for each in fields(self)}
+        return {f"--{field.name.replace('_', '-')}": getattr(self, field.name) for field in fields(self)}
 
 
-def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Decided, asked: dict[str, Any]) -> Plan:
+def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Decided, request: dict[str, Any]) -> Plan:
     """Draft the plan of one job."""
     from offsetwise import Job, Migration, load_comparison, load_sink_snapshot
     from offsetwise.new_files import require_new
@@ -148,7 +148,7 @@ def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Deci
     require_new(out)
     checkpoint, group = next(iter(jobs.checkpoints), None), next(iter(jobs.groups), None)
     if jobs.migration is None:
-        author, editors, values = asked["author"], asked["editors"], asked["settings"]
+        author, editors, values = request["author"], request["editors"], request["settings"]
         return _repaired(checkpoint, targets=targets, author=author, editors=editors, values=values)
     if not targets:
         raise plan_sets.no_target()
@@ -160,11 +160,11 @@ def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Deci
     return job.draft(
         *(options.target(name) for name in targets),
         comparison=read,
-        **_decisions(decided, asked["author"]),
+        **_decisions(decided, request["author"]),
         sink_topics=decided.topic,
         sink_snapshot=None if sink is None else load_sink_snapshot(sink),
         sink_rewound=decided.sink_rewound,
-        **asked,
+        **request,
     )
 
 
@@ -216,7 +216,7 @@ def _repaired(
     from offsetwise import repair
     from offsetwise.plan import options
 
-    left, decided = options.of_engines(values)
+    others, decided = options.of_engines(values)
     kind = decided.get("repair")
     if kind is None or checkpoint is None or targets:
         result = "--target" if kind is not None and checkpoint is not None else "no --migration"
@@ -226,17 +226,17 @@ def _repaired(
             fix="Name the migration file; or, to repair a checkpoint and move nothing, give --checkpoint URI and --set "
             "repair=KIND.",
         )
-    return repair(checkpoint, kind, author=author, editors=editors, settings=left)
+    return repair(checkpoint, kind, author=author, editors=editors, settings=others)
 
 
-def _written(made: Plan, out: Path, *, as_json: bool) -> None:
+def _written(plan: Plan, out: Path, *, as_json: bool) -> None:
     from offsetwise.cli import render
 
-    made.save(out)
+    plan.save(out)
     if as_json:
-        typer.echo(made.content.decode(), nl=False)
-    render.plan(stderr(), made.document)
-    say(f"{out} holds the plan. Its digest is {made.digest}: an approval names exactly that.")
+        typer.echo(plan.content.decode(), nl=False)
+    render.plan(stderr(), plan.document)
+    say(f"{out} holds the plan. Its digest is {plan.digest}: an approval names exactly that.")
 
 
 def drift(
@@ -258,8 +258,8 @@ def drift(
     drifts = chosen.drift()
     if as_json:
         typer.echo(documents.dump(documents.Drifted(drift=drifts)), nl=False)
-    for each in drifts:
-        say(f"{each.kind}: {each.told}")
+    for change in drifts:
+        say(f"{change.kind}: {change.told}")
     if drifts:
         raise typer.Exit(3)
     watched = chosen.document.requirements.cutover is not None
@@ -360,7 +360,7 @@ def _packed(path: Path, out: Path, *, migration: Path | None, approvals: list[Pa
         plan.document,
         plan.content,
         digest=plan.digest,
-        envelopes=tuple(each.file.content for each in counted),
+        envelopes=tuple(approval.file.content for approval in counted),
         mark=SheetMark.APPROVED,
         destination=exports.Destination() if stated is None else exports.destination_of(stated, recorded=False),
     )

@@ -41,7 +41,7 @@ def watch(
         metrics_port=metrics_port,
         store_url=store,
         said=say,
-        heard=lambda taken: typer.echo(files.dump(taken.sample, indent=None), nl=False) if as_json else None,
+        heard=lambda sampled: typer.echo(files.dump(sampled.sample, indent=None), nl=False) if as_json else None,
     )
     if count is not None and not whole:
         raise typer.Exit(1)

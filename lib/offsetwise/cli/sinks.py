@@ -54,13 +54,13 @@ def transactions(
     of = Migration.load(migration)
     apart_s = seconds(apart, option="--apart")
     sink_snapshot = None if snapshot is None else load_sink_snapshot(snapshot)
-    with progress() as told:
+    with progress() as report:
         if out is not None:
             new_files.require_new(out)
-            sink_snapshot = of.sink_snapshot(checkpoint, topics=topic or (), apart_s=apart_s, progress=told)
+            sink_snapshot = of.sink_snapshot(checkpoint, topics=topic or (), apart_s=apart_s, progress=report)
             new_files.write_new(out, files.dump(sink_snapshot))
         sink_transactions = of.transactions(
-            checkpoint, topics=topic or (), apart_s=apart_s, upgrade=upgrade, snapshot=sink_snapshot, progress=told
+            checkpoint, topics=topic or (), apart_s=apart_s, upgrade=upgrade, snapshot=sink_snapshot, progress=report
         )
     if snapshot is not None:
         say(f"As the cluster said at {sink_transactions.taken_at}.")

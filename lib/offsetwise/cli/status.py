@@ -80,15 +80,15 @@ def status(
         snapshots=load_snapshots(*snapshots) if snapshots else None,
         note=say,
     )
-    with _metrics(metrics_port) as update, progress() as told:
+    with _metrics(metrics_port) as update, progress() as report:
         show = partial(_show_look, before={}, update=update, as_json=as_json)
         of_watch = _of_watch(still_for, keep_going=keep_going, logs=logs and as_json)
         watched = partial(read, watch=True, every_s=every, records=content, heard=show, **of_watch)
-        found = (watched if watch else read)(progress=told)
+        status = (watched if watch else read)(progress=report)
     if not watch:
-        _show(found, as_json=as_json)
-    if found.is_different or (detailed_exitcode and not found.is_done):
-        raise typer.Exit(5 if found.is_different else 2)
+        _show(status, as_json=as_json)
+    if status.is_different or (detailed_exitcode and not status.is_done):
+        raise typer.Exit(5 if status.is_different else 2)
 
 
 def _require_live_watch(snapshots: tuple[Path, Path] | None, metrics_port: int | None, *, watch: bool) -> None:
@@ -120,50 +120,50 @@ def _metrics(port: int | None) -> Iterator[Callable[[Status], None]]:
         yield metrics.update
 
 
-def _show(found: Status, *, as_json: bool) -> None:
+def _show(status: Status, *, as_json: bool) -> None:
     """Show every job, what its wave waits for, and what is wrong with the whole."""
     from offsetwise import files
     from offsetwise.cli.render import findings, new_table, print_table, verdict
     from offsetwise.wording.status import STATE, answer
 
     if as_json:
-        typer.echo(files.dump(found), nl=False)
+        typer.echo(files.dump(status), nl=False)
         return
     out = stdout()
-    out.print(f"[bold]{safe(answer(found))}[/]", soft_wrap=True)
-    for wave in found.waves:
+    out.print(f"[bold]{safe(answer(status))}[/]", soft_wrap=True)
+    for wave in status.waves:
         waits = "".join(f" {sentence}" for sentence in wave.waits_for)
         out.print(
             f"wave {safe(wave.wave)}: {wave.caught_up:,} of {wave.jobs:,} caught up.{safe(waits)}", soft_wrap=True
         )
     table = new_table(out, ("job", "wave", "state", "evidence"), ())
-    for job in found.jobs:
+    for job in status.jobs:
         table.add_row(safe(job.job), safe(job.wave or ""), verdict(STATE[job.state]), safe(_evidence(job)))
     print_table(out, table)
-    for job in found.jobs:
+    for job in status.jobs:
         if job.next is not None:
             out.print(f"{safe(job.job)}: {safe(job.next)}", soft_wrap=True, highlight=False)
-    findings(out, found.findings)
+    findings(out, status.findings)
 
 
-def _show_look(found: Status, *, before: dict[str, JobState], update: Callable[[Status], None], as_json: bool) -> None:
+def _show_look(status: Status, *, before: dict[str, JobState], update: Callable[[Status], None], as_json: bool) -> None:
     """Show one of many looks: with JSON a line, else a line for each job that is in another state than before."""
     from offsetwise import files
     from offsetwise.cli.render import verdict
     from offsetwise.wording.status import STATE, answer
 
-    update(found)
+    update(status)
     if as_json:
-        typer.echo(files.dump(found, indent=None), nl=False)
+        typer.echo(files.dump(status, indent=None), nl=False)
         return
-    at = datetime.fromisoformat(found.taken_at)
-    changed = [job for job in found.jobs if before.get(job.job) is not job.state]
+    at = datetime.fromisoformat(status.taken_at)
+    changed = [job for job in status.jobs if before.get(job.job) is not job.state]
     for job in changed:
         line = f"{at:%H:%M:%S} {safe(job.job)} {verdict(STATE[job.state])} {safe(_evidence(job))}"
         stdout().print(line, soft_wrap=True)
         before[job.job] = job.state
     if changed:
-        stdout().print(f"{at:%H:%M:%S} {safe(answer(found))}", soft_wrap=True)
+        stdout().print(f"{at:%H:%M:%S} {safe(answer(status))}", soft_wrap=True)
 
 
 def _of_watch(still_for: str | None, *, keep_going: bool, logs: bool) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def configuration(config: AddressedCluster, properties: ClientProperties) -> dic
                 "its own under `sinks` may have other properties.",
             )
     results: dict[str, Any] = {
-        "bootstrap_servers": [each.strip() for each in properties["bootstrap.servers"].split(",")],
+        "bootstrap_servers": [server.strip() for server in properties["bootstrap.servers"].split(",")],
         "client_id": properties.get("client.id", "offsetwise"),
         "security_protocol": protocol,
     }

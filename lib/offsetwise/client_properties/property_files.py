@@ -177,7 +177,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _unescaped(text: str) -> str:
-    result = _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CONTROL.get(found[2], found[2]), text)
+    result = _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else _CONTROL.get(match[2], match[2]), text)
     # Java writes a character beyond U+FFFF as a pair of escapes.
     return result.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 

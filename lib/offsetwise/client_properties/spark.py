@@ -33,7 +33,7 @@ def with_secrets(
 ) -> tuple[str | None, dict[str, str]]:
     """Return address and configuration with `change(key, value)` in the place of every secret."""
     results = {name: change(f"spark.conf.{name}", value) if is_secret(name) else value for name, value in conf.items()}
-    return (remote and _TOKEN.sub(lambda found: change("spark.remote", found[0]), remote)), results
+    return (remote and _TOKEN.sub(lambda match: change("spark.remote", match[0]), remote)), results
 
 
 def check_command_line(conf: Mapping[str, str]) -> None:
@@ -52,7 +52,7 @@ def check_command_line(conf: Mapping[str, str]) -> None:
                     fix="Write the value out if it is no secret; a secret belongs into a property that is no option "
                     "of a JVM.",
                 )
-            secret = next((each for each in _JAVA_PROPERTY.findall(value) if is_secret(each)), None)
+            secret = next((candidate for candidate in _JAVA_PROPERTY.findall(value) if is_secret(candidate)), None)
             if secret is not None:
                 raise ConfigError(
                     f"{key}: expected options without secrets, found {secret}. They are on the command line of a "

@@ -109,12 +109,12 @@ def _mirrored(sync: OffsetSync, old: PartitionState | None, new: PartitionState 
         partition=sync.partition,
         upstream=sync.upstream,
         downstream=sync.downstream,
-        old_behind=_behind(old, sync.upstream),
-        new_behind=_behind(new, sync.downstream),
+        old_behind=_lag(old, sync.upstream),
+        new_behind=_lag(new, sync.downstream),
     )
 
 
-def _behind(log: PartitionState | None, offset: int) -> int | None:
+def _lag(log: PartitionState | None, offset: int) -> int | None:
     end = None if log is None else offset_or_none(log.hw)
     return None if end is None else end - offset - 1
 
@@ -137,5 +137,5 @@ def _beats(
             stalled=now_ms - at_ms > HEARTBEAT_AGE_MS,
             ours=(source, target) == aliases,
         )
-        for (source, target), at_ms in sorted(newest.items(), key=lambda each: (each[0] != aliases, each[0]))
+        for (source, target), at_ms in sorted(newest.items(), key=lambda beat: (beat[0] != aliases, beat[0]))
     )

@@ -54,14 +54,14 @@ def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[Topic
     old_topics = _by_name(old)
     new_topics = _by_name(new)
     pairs = []
-    taken = set()
+    paired = set()
     for name, topic in old_topics.items():
         assert old is not None  # noqa: S101 - it has topics
         other = old.counterparts[name]
-        taken.add(other)
+        paired.add(other)
         pairs.append(TopicPair(old_name=name, new_name=other, old=topic, new=new_topics.get(other), both_read=both))
     for name, topic in new_topics.items():
-        if name not in taken:
+        if name not in paired:
             origin = None if new is None else new.counterparts.get(name)
             pairs.append(TopicPair(old_name=origin, new_name=name, old=None, new=topic, both_read=both))
     return tuple(sorted(pairs, key=lambda pair: (pair.name, pair.new_name or "")))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from offsetwise import files
 from offsetwise.bundled import Bundled
-from offsetwise.clusters.retention import Standing
+from offsetwise.clusters.retention import ReaderPosition
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -126,7 +126,7 @@ def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
     )
 
 
-def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
+def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tuple[ReaderPosition, ...]:
     """Return the positions that stand in the logs of a cluster, with the timestamps of the records there.
 
     On the old cluster the checkpoints' and the groups', on the new one the groups'.
@@ -151,24 +151,24 @@ def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tup
         ]
     progress("read the positions", 1, 1)
     progress("read the records at the positions", 0, 1)
-    wanted = {(partition, offset) for _, partition, offset in positions}
-    times = timestamps_at(config, wanted)
+    requested = {(partition, offset) for _, partition, offset in positions}
+    times = timestamps_at(config, requested)
     progress("read the records at the positions", 1, 1)
     return tuple(
-        Standing(of=of, partition=partition, offset=offset, record_ms=times.get((partition, offset)))
+        ReaderPosition(of=of, partition=partition, offset=offset, record_ms=times.get((partition, offset)))
         for of, partition, offset in sorted(positions)
     )
 
 
-def _named(migration: Migration, taken: Snapshot) -> ReadCluster:
+def _named(migration: Migration, snapshot: Snapshot) -> ReadCluster:
     named = {}
-    for topic in taken.topics:
-        if has_mirror_topic(migration.cluster(taken.cluster), topic.name):
+    for topic in snapshot.topics:
+        if has_mirror_topic(migration.cluster(snapshot.cluster), topic.name):
             continue
-        other = migration.new_topic(topic.name) if taken.cluster is Cluster.OLD else migration.old_topic(topic.name)
+        other = migration.new_topic(topic.name) if snapshot.cluster is Cluster.OLD else migration.old_topic(topic.name)
         if other is not None:
             named[topic.name] = other
-    return ReadCluster(snapshot=taken, counterparts=named, link=migration.link, separator=migration.topics.separator)
+    return ReadCluster(snapshot=snapshot, counterparts=named, link=migration.link, separator=migration.topics.separator)
 
 
 def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -189,8 +189,8 @@ def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, 
                 read_checkpoint(checkpoint.uri, roots=migration.checkpoint_roots, batches=1),
                 checkpoint.job.dynamic_cluster,
             )
-            whose = Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name)
-            subject = ReadSubject.of(whose, migration, read=read, traits=checkpoint.job)
+            owner = Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name)
+            subject = ReadSubject.of(owner, migration, read=read, traits=checkpoint.job)
             results[checkpoint.name] = tuple(at for source in read.sources for at in subject.positions(source))
         except OffsetwiseError:
             unread.append(checkpoint.name)

@@ -30,7 +30,7 @@ class RetentionMethod(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ReaderPosition:
     """A position that stands in a log, whose it is, and the time of the record there."""
 
     of: str
@@ -43,7 +43,7 @@ class Standing:
 class RetentionDeadline:
     """When retention can reach a position."""
 
-    standing: Standing
+    position: ReaderPosition
     at_ms: int | None
     """Epoch ms; None where it never does, has already, or nobody can tell."""
     method: RetentionMethod
@@ -52,57 +52,57 @@ class RetentionDeadline:
 
 
 def deadline(
-    standing: Standing, topic: TopicState | None, partition: PartitionState | None, starts: Sequence[Moment]
+    committed: ReaderPosition, topic: TopicState | None, partition: PartitionState | None, starts: Sequence[Moment]
 ) -> RetentionDeadline:
     """Return when retention can reach a position.
 
     Args:
-        standing: The position.
+        committed: The position.
         topic: Its topic as the cluster described it.
         partition: Its partition, likewise.
         starts: The log starts that were read of the partition, ascending in time.
     """
     if topic is None or partition is None or not topic.config:
-        return _made(standing, RetentionMethod.NONE, "The topic's configuration was not read.")
-    if partition.log_start is not None and standing.offset < partition.log_start:
-        below = partition.log_start - standing.offset
+        return _deadline(committed, RetentionMethod.NONE, "The topic's configuration was not read.")
+    if partition.log_start is not None and committed.offset < partition.log_start:
+        below = partition.log_start - committed.offset
         far = "" if below is None else f" {below:,} offsets"
-        return _made(standing, RetentionMethod.REACHED, f"The log begins{far} behind it: it is gone.")
+        return _deadline(committed, RetentionMethod.REACHED, f"The log begins{far} behind it: it is gone.")
     config = dict(topic.config)
     if "delete" not in config.get("cleanup.policy", "delete").split(","):
-        return _made(standing, RetentionMethod.NEVER, "cleanup.policy is compact: age deletes nothing.")
-    if partition.hw is not None and standing.offset >= partition.hw:
-        return _made(standing, RetentionMethod.NONE, "No record is there yet.")
+        return _deadline(committed, RetentionMethod.NEVER, "cleanup.policy is compact: age deletes nothing.")
+    if partition.hw is not None and committed.offset >= partition.hw:
+        return _deadline(committed, RetentionMethod.NONE, "No record is there yet.")
     by_time, by_size = config.get("retention.ms", _FOREVER), config.get("retention.bytes", _FOREVER)
     if by_time == _FOREVER and by_size == _FOREVER:
-        return _made(standing, RetentionMethod.NEVER, "retention.ms and retention.bytes set no limit.")
-    if by_size == _FOREVER and by_time.isdigit() and standing.record_ms is not None:
+        return _deadline(committed, RetentionMethod.NEVER, "retention.ms and retention.bytes set no limit.")
+    if by_size == _FOREVER and by_time.isdigit() and committed.record_ms is not None:
         return RetentionDeadline(
-            standing=standing,
-            at_ms=standing.record_ms + int(by_time),
+            position=committed,
+            at_ms=committed.record_ms + int(by_time),
             method=RetentionMethod.RECORD_TIME,
             why=f"The record's timestamp and retention.ms {int(by_time):,}. Its segment may live longer.",
         )
-    return _by_rate(standing, starts, by_size != _FOREVER)
+    return _by_rate(committed, starts, by_size != _FOREVER)
 
 
-def _by_rate(standing: Standing, starts: Sequence[Moment], sized: bool) -> RetentionDeadline:
+def _by_rate(committed: ReaderPosition, starts: Sequence[Moment], sized: bool) -> RetentionDeadline:
     because = "retention.bytes limits the log" if sized else "the record's timestamp is not known"
-    left = start_reaches(starts, offset_or_none(standing.offset))
-    if left is None or len(starts) < 2:
+    remaining_ms = start_reaches(starts, offset_or_none(committed.offset))
+    if remaining_ms is None or len(starts) < 2:
         moved = "did not move between two readings" if len(starts) > 1 else "was read once only"
-        return _made(
-            standing, RetentionMethod.NONE, f"As {because}, only a rate could tell, and the log start {moved}."
+        return _deadline(
+            committed, RetentionMethod.NONE, f"As {because}, only a rate could tell, and the log start {moved}."
         )
     first, last = starts[0], starts[-1]
     seconds = (last.at_ms - first.at_ms) / 1000
     return RetentionDeadline(
-        standing=standing,
-        at_ms=last.at_ms + left,
+        position=committed,
+        at_ms=last.at_ms + remaining_ms,
         method=RetentionMethod.RATE,
         why=f"The log start moved {last.offset - first.offset:,} offsets in {seconds:,.0f} s.",
     )
 
 
-def _made(standing: Standing, method: RetentionMethod, why: str) -> RetentionDeadline:
-    return RetentionDeadline(standing=standing, at_ms=None, method=method, why=why)
+def _deadline(committed: ReaderPosition, method: RetentionMethod, why: str) -> RetentionDeadline:
+    return RetentionDeadline(position=committed, at_ms=None, method=method, why=why)

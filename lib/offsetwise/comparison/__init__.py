@@ -78,10 +78,10 @@ class Scene:
         new: Snapshot,
         *,
         live: bool,
-        beside: Scene | None = None,
+        sibling: Scene | None = None,
     ) -> Scene:
         """Put a scene together; what the mirror says is taken from one of another job of the same reading."""
-        flow = beside.flow if beside else _flow(migration, old, new)
+        flow = sibling.flow if sibling else _flow(migration, old, new)
         spec = spec_of(migration.source.stream)
         snapshots = {Cluster.OLD: old, Cluster.NEW: new}
         return cls(
@@ -91,7 +91,7 @@ class Scene:
             new=new,
             live=live,
             flow=flow,
-            syncs=beside.syncs if beside else SyncIndex.of(flow.syncs),
+            syncs=sibling.syncs if sibling else SyncIndex.of(flow.syncs),
             topics={side: {t.name: t for t in snapshot.topics} for side, snapshot in snapshots.items()},
             partitions={side: PartitionIndex(snapshot.topics) for side, snapshot in snapshots.items()},
             commits={side: _commits(snapshot.group(subject.group)) for side, snapshot in snapshots.items()},
@@ -188,7 +188,7 @@ def assemble(scene: Scene, matches: Sequence[Match], belongs_to: BelongsTo) -> C
     judged = [_judged(scene, match, belongs_to) for match in matches]
     rows = tuple(row for row, _ in judged)
     overall = judge_migration(_migration_case(scene, rows, belongs_to))
-    findings = (*(finding for _, found in judged for finding in found), *overall)
+    findings = (*(finding for _, row_findings in judged for finding in row_findings), *overall)
     return Comparison(
         migration=scene.migration.name,
         checkpoint=scene.subject.read,
@@ -226,8 +226,8 @@ def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) 
 def _stated(scene: Scene) -> Iterator[Query]:
     checkpoint, group = scene.subject.read, scene.group(Cluster.OLD)
     if checkpoint is not None:
-        back = scene.subject.rewound_to
-        batch = checkpoint.details.last_committed_batch if back is None else back
+        rewound_to = scene.subject.rewound_to
+        batch = checkpoint.details.last_committed_batch if rewound_to is None else rewound_to
         planned = checkpoint.planned_ms(batch)
         for source in checkpoint.sources:
             plain = _source(scene, source.id)
@@ -381,7 +381,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         rows=rows,
         now_ms=epoch_ms(scene.new.taken_at),
         application=scene.subject.traits.application,
-        beside=scene.subject.beside,
+        other_positions=scene.subject.other_positions,
         sink=scene.subject.sink,
         old_group=scene.group(Cluster.OLD),
         new_group=scene.group(Cluster.NEW),

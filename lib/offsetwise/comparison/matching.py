@@ -58,7 +58,7 @@ class Copies(Protocol):
     """What may hold copies of a stream's records: another stream, or a topic."""
 
     @property
-    def called(self) -> str:
+    def part_label(self) -> str:
         """What people call one of its shards or partitions."""
 
     @property
@@ -74,7 +74,9 @@ class Copies(Protocol):
             ClusterError: It refuses to be read, or gives no answer.
         """
 
-    def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> AnyPosition:
+    def position_at(
+        self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None
+    ) -> AnyPosition:
         """Return the place before a record.
 
         Args:

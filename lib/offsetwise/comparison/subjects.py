@@ -34,7 +34,7 @@ class ReadSubject(Subject):
     traits: JobTraits = field(default_factory=JobTraits)
     rewound_to: int | None = None
     """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
-    beside: tuple[SourcePosition, ...] = ()
+    other_positions: tuple[SourcePosition, ...] = ()
     """Of the application that reads the same stream, where one is stated."""
     sink: SinkAnswer | None = None
     """What the cluster of its sinks says of its transactions; None where nobody asked it, or it did not say."""
@@ -57,7 +57,7 @@ class ReadSubject(Subject):
         read: Checkpoint | None = None,
         traits: JobTraits | None = None,
         rewound_to: int | None = None,
-        beside: tuple[SourcePosition, ...] = (),
+        other_positions: tuple[SourcePosition, ...] = (),
         sink: SinkAnswer | None = None,
         stated: BelongsTo | None = None,
     ) -> ReadSubject:
@@ -69,7 +69,7 @@ class ReadSubject(Subject):
             read=read if read is None or traits.dynamic_cluster is None else on_cluster(read, traits.dynamic_cluster),
             traits=traits,
             rewound_to=rewound_to,
-            beside=beside,
+            other_positions=other_positions,
             sink=sink,
             stated=stated,
             kinds=spec_of(migration.source.stream).compared,
@@ -130,12 +130,12 @@ def read_before(shards: Sequence[ShardRange], partitions: Collection[int]) -> se
     """Return the shards that those with a position were made from: a job has read them to their end."""
     parents = {shard.partition: shard.parents for shard in shards}
     results: set[int] = set()
-    left = [parent for partition in partitions for parent in parents.get(partition, ())]
-    while left:
-        each = left.pop()
-        if each not in results:
-            results.add(each)
-            left += parents.get(each, ())
+    pending = [parent for partition in partitions for parent in parents.get(partition, ())]
+    while pending:
+        ancestor = pending.pop()
+        if ancestor not in results:
+            results.add(ancestor)
+            pending += parents.get(ancestor, ())
     return results
 
 

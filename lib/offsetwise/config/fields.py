@@ -58,7 +58,7 @@ def located_reference(value: str, info: ValidationInfo) -> str:
     return f"file:{beside_the_file(value.removeprefix('file:').removeprefix('//'), info)}"
 
 
-def _seen(value: str) -> str:
+def _require_visible(value: str) -> str:
     if unseen := invisible(value):
         raise PydanticCustomError(
             "invisible",
@@ -74,7 +74,7 @@ def repeated(names: Iterable[str]) -> set[str]:
 
 
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Visible: Final = AfterValidator(_seen)
+Visible: Final = AfterValidator(_require_visible)
 PersonName = Annotated[Label, Visible]
 """An issuer or a subject."""
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]

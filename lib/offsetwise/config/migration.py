@@ -97,10 +97,10 @@ class Migration(Section):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         self._without_services()
-        places = (*self.checkpoints, *(file.checkpoint for file in self.positions))
-        roots = self.checkpoint_roots or tuple(checkpoint.uri for checkpoint in places)
+        checkpoints = (*self.checkpoints, *(file.checkpoint for file in self.positions))
+        roots = self.checkpoint_roots or tuple(checkpoint.uri for checkpoint in checkpoints)
         moved = [config for config in self.connect if config.cluster is Cluster.OLD]
-        object.__setattr__(self, "checkpoints", (*places, *(config.checkpoint for config in moved)))
+        object.__setattr__(self, "checkpoints", (*checkpoints, *(config.checkpoint for config in moved)))
         object.__setattr__(self, "checkpoint_roots", (*roots, *(config.address.root for config in moved)))
         entries = [("source", self.source), ("target", self.target)]
         entries += [(f"sinks.{index}", sink) for index, sink in enumerate(self.sinks)]
@@ -110,7 +110,7 @@ class Migration(Section):
         check_names(
             [sink.name for sink in self.sinks],
             clusters=(self.source.name, self.target.name),
-            wanted={
+            requested={
                 (checkpoint.name, key): getattr(checkpoint.job, key)
                 for checkpoint in self.checkpoints
                 for key in ("sink_cluster", "new_sink_cluster")
@@ -319,10 +319,10 @@ def _check_two_clusters(source: ClusterConfig, target: ClusterConfig) -> None:
             "so everything would be compared with itself.",
             fix="Correct bootstrap.servers of one of them.",
         )
-    for what, one, other in (("name", source.name, target.name), ("alias", source.alias, target.alias)):
-        if one == other:
+    for what, value, other in (("name", source.name, target.name), ("alias", source.alias, target.alias)):
+        if value == other:
             raise ConfigError(
-                f"source.{what} and target.{what}: expected two different ones, found {one!r} twice, "
+                f"source.{what} and target.{what}: expected two different ones, found {value!r} twice, "
                 "so nobody could tell the clusters apart.",
                 fix=f"Change one {what}.",
             )
@@ -383,7 +383,9 @@ def schema() -> dict[str, Any]:
             "type": "object",
             "required": [*spec.needs],
             "additionalProperties": False,
-            "properties": {name: {"description": told, "type": "string"} for name, told in spec.properties.items()},
+            "properties": {
+                name: {"description": description, "type": "string"} for name, description in spec.properties.items()
+            },
         }
         for spec in specs()
         if spec.properties

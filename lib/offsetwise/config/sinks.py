@@ -12,13 +12,15 @@ OF_THE_MIGRATION: Final = ("old", "new")
 """What the two clusters of a migration are called in `checkpoints[].job.sink_cluster` and `new_sink_cluster`."""
 
 
-def check_names(sinks: Sequence[str], *, clusters: Sequence[str], wanted: Mapping[tuple[str, str], str | None]) -> None:
+def check_names(
+    sinks: Sequence[str], *, clusters: Sequence[str], requested: Mapping[tuple[str, str], str | None]
+) -> None:
     """Go on only where every name means one cluster.
 
     Args:
         sinks: What `sinks` calls its clusters.
         clusters: What the old and the new cluster are called.
-        wanted: By checkpoint and key, a cluster that its sink writes to; None where it is not stated.
+        requested: By checkpoint and key, a cluster that its sink writes to; None where it is not stated.
 
     Raises:
         ConfigError: A name that means two clusters, or none.
@@ -30,16 +32,16 @@ def check_names(sinks: Sequence[str], *, clusters: Sequence[str], wanted: Mappin
             "so a checkpoint could mean either.",
             fix="Rename one of them.",
         )
-    taken = [name for name in sinks if name in (*OF_THE_MIGRATION, *clusters)]
-    if taken:
+    reserved = [name for name in sinks if name in (*OF_THE_MIGRATION, *clusters)]
+    if reserved:
         raise ConfigError(
-            f"sinks: expected a name that neither cluster of the migration has, found {min(taken)!r}, "
+            f"sinks: expected a name that neither cluster of the migration has, found {min(reserved)!r}, "
             "so a checkpoint could mean either.",
             fix="Rename it; or, where the sink writes to the old or the new cluster, leave it out and state "
             "`sink_cluster: old` or `new`.",
         )
     known = (*OF_THE_MIGRATION, *sinks)
-    for (checkpoint, key), name in wanted.items():
+    for (checkpoint, key), name in requested.items():
         if name is not None and name not in known:
             raise ConfigError(
                 f"checkpoints: expected a cluster as {key} of {checkpoint!r}, found {name!r}; the file has: "

@@ -21,7 +21,7 @@ from offsetwise.console.reader import HELD_ANSWERS, LIVE_ONLY, Reader, reader_of
 from offsetwise.console.server.identity import require_viewer
 from offsetwise.errors import OffsetwiseError, StoppedError
 from offsetwise.model import Comparison, Subject
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 
 Answer = TypeVar("Answer")
 Found = TypeVar("Found")
@@ -61,7 +61,7 @@ class Question(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held(Generic[Answer]):
+class CachedAnswer(Generic[Answer]):
     """An answer in memory. `id` changes whenever it is read again: caches of what is derived use it."""
 
     id: int
@@ -133,7 +133,7 @@ class Answers:
         self._comparisons: Final = min(live, MOST_COMPARISONS)
         self._recorded: Final = {offered.name for offered in self.offered if offered.recorded}
         self._lock = threading.Lock()
-        self._held: OrderedDict[Question[Any], Held[Any]] = OrderedDict()
+        self._cached: OrderedDict[Question[Any], CachedAnswer[Any]] = OrderedDict()
         self._readings: dict[Question[Any], Reading[Any]] = {}
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="offsetwise-reading")
         self._ids = 0
@@ -142,17 +142,17 @@ class Answers:
         """Return whether it is answered from the bundled sample: there is nothing to read, then."""
         return question.verb not in LIVE_ONLY and question.migration in self._recorded
 
-    def held(self, question: Question[Answer]) -> Held[Answer] | None:
+    def cached(self, question: Question[Answer]) -> CachedAnswer[Answer] | None:
         """Return the answer in memory, reading it only if it is a recorded one."""
         self._admit()
         with self._lock:
-            result = self._held.get(question)
+            result = self._cached.get(question)
             if result is not None:
-                self._held.move_to_end(question)
-                return cast("Held[Answer]", result)
+                self._cached.move_to_end(question)
+                return cast("CachedAnswer[Answer]", result)
         if not self.recorded(question):
             return None
-        return self._hold(question, question.ask(self._reader, unheard))
+        return self._hold(question, question.ask(self._reader, no_progress))
 
     def read(self, question: Question[Answer]) -> Reading[Answer]:
         """Begin to read the answer, or join the reading that is under way."""
@@ -161,7 +161,7 @@ class Answers:
             under_way = self._readings.get(question)
             if under_way is not None and not under_way.outcome.done():
                 return under_way
-            before = self._held.get(question)
+            before = self._cached.get(question)
             reading: Reading[Answer] = Reading(
                 outcome=Future(), took_before_s=None if before is None else before.took_s
             )
@@ -175,14 +175,16 @@ class Answers:
         with self._lock:
             return self._readings.get(question)
 
-    def known(self, questions: Iterable[Question[Answer]]) -> list[tuple[Held[Answer] | None, Reading[Answer] | None]]:
+    def known(
+        self, questions: Iterable[Question[Answer]]
+    ) -> list[tuple[CachedAnswer[Answer] | None, Reading[Answer] | None]]:
         """Return, for each of many questions, the answer in memory and the last reading; see `held` and `reading`.
 
         Whether the person may look is asked once. A recorded answer is not read.
         """
         self._admit()
         with self._lock:
-            return [(self._held.get(question), self._readings.get(question)) for question in questions]
+            return [(self._cached.get(question), self._readings.get(question)) for question in questions]
 
     def stop(self, question: Question[Any]) -> None:
         """Stop the reading that is under way at its next progress report; what was held before is kept."""
@@ -227,13 +229,13 @@ class Answers:
     def _hold_each(self, migration: str, comparisons: Comparisons) -> int:
         """Hold the comparisons of a migration's subjects as they come, and say how many came."""
         count = 0
-        for subject, made in comparisons:
+        for subject, outcome in comparisons:
             question = Question.of(Reader.comparison, migration, subject)
             failed: Reading[Comparison] = Reading(outcome=Future())
-            if isinstance(made, OffsetwiseError):
-                failed.outcome.set_exception(made)
+            if isinstance(outcome, OffsetwiseError):
+                failed.outcome.set_exception(outcome)
             else:
-                self._hold(question, made)
+                self._hold(question, outcome)
             with self._lock:
                 self._readings.pop(question, None)
                 if failed.outcome.done():
@@ -241,17 +243,17 @@ class Answers:
             count += 1
         return count
 
-    def _hold(self, question: Question[Answer], answer: Answer, took_s: float | None = None) -> Held[Answer]:
+    def _hold(self, question: Question[Answer], answer: Answer, took_s: float | None = None) -> CachedAnswer[Answer]:
         with self._lock:
             self._ids += 1
-            held = Held(id=self._ids, at=datetime.now(UTC), value=answer, took_s=took_s)
-            self._held[question] = held
-            self._held.move_to_end(question)
-            alike = [one for one in self._held if one.verb == question.verb]
+            stored = CachedAnswer(id=self._ids, at=datetime.now(UTC), value=answer, took_s=took_s)
+            self._cached[question] = stored
+            self._cached.move_to_end(question)
+            alike = [other for other in self._cached if other.verb == question.verb]
             most = max(HELD_ANSWERS, self._comparisons) if question.verb == Reader.comparison.__name__ else HELD_ANSWERS
-            for one in alike[: max(0, len(alike) - most)]:
-                del self._held[one]
-            return held
+            for question_to_drop in alike[: max(0, len(alike) - most)]:
+                del self._cached[question_to_drop]
+            return stored
 
 
 def comparing_all(migration: str) -> Question[int]:

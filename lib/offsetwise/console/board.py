@@ -156,11 +156,11 @@ def person() -> Person | None:
 
 def seat() -> Seat | None:
     """Return board and person; where there is no board, say how to set it up, and offer the demonstration."""
-    found = board()
-    if found is None:
+    current = board()
+    if current is None:
         not_set_up()
         return None
-    return Seat(board=found, person=person())
+    return Seat(board=current, person=person())
 
 
 def not_set_up() -> None:
@@ -174,15 +174,15 @@ def not_set_up() -> None:
         offer_parts("Or walk the whole path now with the bundled samples, as one of three people who do not exist:")
 
 
-def offer_parts(told: str) -> None:
+def offer_parts(sentence: str) -> None:
     """Draw a button per part of the demonstration.
 
     Args:
-        told: The sentence above them. Markdown, names escaped.
+        sentence: The sentence above them. Markdown, names escaped.
     """
     people = demo_people(datetime.now(UTC))
     with st.container(border=True):
-        st.markdown(told)
+        st.markdown(sentence)
         with st.container(horizontal=True):
             for part in PARTS:
                 st.button(

@@ -59,7 +59,9 @@ class BundleReader(Reader):
     def __init__(self, files: tuple[Path, ...], handed: tuple[Handed, ...], folders: tuple[Path, ...] = ()) -> None:
         super().__init__(files, folders)
         self._migrations = _WithoutFile(self._migrations)
-        self._observed = {each.migration: each.bundle.observed for each in handed if each.bundle.observed is not None}
+        self._observed = {
+            bundle.migration: bundle.bundle.observed for bundle in handed if bundle.bundle.observed is not None
+        }
 
     def offered(self) -> tuple[Offered, ...]:
         """Return the sample, the migrations of the files, and the bundles."""

@@ -39,12 +39,12 @@ Drifts = tuple[tuple[str, tuple[Drift, ...] | OffsetwiseError], ...]
 def recorded(of: PlansOf) -> Drifts | None:
     """Return what of plans of a bundled sample is not as its recording; None where one is of other clusters."""
     samples: list[tuple[PlanOf, Bundled]] = []
-    for each in of.plans:
-        which = demo.sample_of(each.plan)
+    for version in of.plans:
+        which = demo.sample_of(version.plan)
         if which is None:
             return None
-        samples.append((each, which))
-    return tuple((each.digest, workflow.sample_drift(each.plan, which)) for each, which in samples)
+        samples.append((version, which))
+    return tuple((version.digest, workflow.sample_drift(version.plan, which)) for version, which in samples)
 
 
 def live(migration: Migration, of: PlansOf, progress: Progress) -> Drifts:
@@ -53,11 +53,13 @@ def live(migration: Migration, of: PlansOf, progress: Progress) -> Drifts:
     Raises:
         ClusterError: A cluster cannot be read at all.
     """
-    read = workflow.shared_reading(migration, [each.plan for each in of.plans], progress=progress)
-    return tuple((each.digest, _one(each.plan, migration, read, progress)) for each in of.plans)
+    read = workflow.shared_reading(migration, [version.plan for version in of.plans], progress=progress)
+    return tuple((version.digest, _drift_of(version.plan, migration, read, progress)) for version in of.plans)
 
 
-def _one(plan: Plan, migration: Migration, read: ReadPart, progress: Progress) -> tuple[Drift, ...] | OffsetwiseError:
+def _drift_of(
+    plan: Plan, migration: Migration, read: ReadPart, progress: Progress
+) -> tuple[Drift, ...] | OffsetwiseError:
     try:
         return workflow.drift(plan, migration, read=read, progress=progress)
     except OffsetwiseError as error:

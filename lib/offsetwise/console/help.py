@@ -11,7 +11,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.bundled import beside
+from offsetwise.bundled import bundled_path
 from offsetwise.console.widgets import blocks, escaping, table
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.exit_codes import EXIT_CODES
@@ -65,7 +65,7 @@ _KEYBOARD: Final = """
 Filters and selections are in the address: copy it to show somebody what you see.
 """
 FINDINGS: Final = "Findings"
-_DOCS: Final = beside("docs")
+_DOCS: Final = bundled_path("docs")
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)\s]+)\)")
 _PICTURE: Final = re.compile(r"!\[[^\]]*\]\([^)\s]+\)\n*")
 _FENCE: Final = re.compile(r"^```[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
@@ -137,11 +137,11 @@ def search(words: str) -> dict[str, str]:
     >>> list(search("space marks its row"))
     ['Keyboard']
     """
-    wanted = words.lower().split()
+    requested = words.lower().split()
     results = {}
     for title, text in _texts().items():
-        if wanted and all(word in text.lower() for word in wanted):
-            lines = (_plain(line) for line in text.splitlines() if any(word in line.lower() for word in wanted))
+        if requested and all(word in text.lower() for word in requested):
+            lines = (_plain(line) for line in text.splitlines() if any(word in line.lower() for word in requested))
             results[title] = next(lines, title)
     return results
 

@@ -18,29 +18,29 @@ class Observations:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, Subject], tuple[Comparison, Comparison]] = OrderedDict()
+        self._observed: OrderedDict[tuple[str, Subject], tuple[Comparison, Comparison]] = OrderedDict()
         """Each comparison without its snapshots, and with them."""
 
     def keep(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison:
         """Keep a comparison in the place of the earlier one, and return it without its snapshots."""
         alone = replace(comparison, read_from=None, services=())
         with self._lock:
-            self._kept[migration, subject] = (alone, comparison)
-            self._kept.move_to_end((migration, subject))
-            while len(self._kept) > MOST_OBSERVED:
-                self._kept.popitem(last=False)
+            self._observed[migration, subject] = (alone, comparison)
+            self._observed.move_to_end((migration, subject))
+            while len(self._observed) > MOST_OBSERVED:
+                self._observed.popitem(last=False)
         return alone
 
     def newest(self, migration: str, subject: Subject) -> Comparison | None:
         """Return the last comparison of a subject, with its snapshots; None where none is kept."""
         with self._lock:
-            return self._kept.get((migration, subject), (None, None))[1]
+            return self._observed.get((migration, subject), (None, None))[1]
 
     def of(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
         """Return a comparison with its snapshots; None where another one took its place."""
         with self._lock:
-            alone, complete = self._kept.get((migration, subject), (None, None))
+            alone, complete = self._observed.get((migration, subject), (None, None))
             if alone is not comparison:
                 return None
-            self._kept.move_to_end((migration, subject))
+            self._observed.move_to_end((migration, subject))
             return complete

@@ -86,6 +86,6 @@ def _checkpoint(name: str) -> Subject:
     return Subject(kind=SubjectKind.CHECKPOINT, name=name)
 
 
-def free_name(name: str, taken: set[str]) -> str:
+def free_name(name: str, used: set[str]) -> str:
     """Return a name that no other migration has."""
-    return name if name not in taken else next(text for n in range(2, 1_000) if (text := f"{name} ({n})") not in taken)
+    return name if name not in used else next(text for n in range(2, 1_000) if (text := f"{name} ({n})") not in used)

@@ -16,7 +16,7 @@ from offsetwise.approval import demo
 from offsetwise.bundled import Bundled
 from offsetwise.clusters import reading as clusters
 from offsetwise.clusters.reading import MinimumAcls, ReadCluster
-from offsetwise.clusters.retention import Standing
+from offsetwise.clusters.retention import ReaderPosition
 from offsetwise.config import Migration
 from offsetwise.console import drifts
 from offsetwise.console.drifts import Drifts, PlanOf, PlansOf
@@ -115,7 +115,7 @@ class Reader:
         jobs = self._migrations[migration]
         with self._spark.in_use():
             for comparison in workflow.compare_all(jobs, progress=progress):
-                subject = Subject(kind=comparison.wanted.kind, name=comparison.wanted.name)
+                subject = Subject(kind=comparison.job.kind, name=comparison.job.name)
                 if isinstance(comparison.outcome, OffsetwiseError):
                     yield subject, comparison.outcome
                 else:
@@ -148,7 +148,7 @@ class Reader:
         progress("read the checkpoints", 0, 1)
         return clusters.minimum_acls(self._migrations[migration], cluster)
 
-    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Standing, ...]:
+    def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[ReaderPosition, ...]:
         """Read the positions in the logs of one cluster."""
         return clusters.standings(self._migrations[migration], cluster, progress)
 
@@ -224,7 +224,7 @@ class Reader:
             return checkpoint
         named = (config.name for config in self._migrations[migration].checkpoints if config.uri == checkpoint.uri)
         recorded = (workflow.sample_comparison(name, self._samples[migration]).checkpoint for name in named)
-        times = (each.details.written_ms for each in recorded if each is not None)
+        times = (candidate.details.written_ms for candidate in recorded if candidate is not None)
         at_ms = next(times, None)
         return checkpoint if at_ms is None else replace(checkpoint, details=checkpoint.details.recorded(at_ms))
 
@@ -238,9 +238,9 @@ class Reader:
         which = demo.sample_of(plan)
         if which is not None:
             return workflow.sample_drift(plan, which)
-        found = self._migration_of(migration)
+        definition = self._migration_of(migration)
         with self._spark.in_use():
-            return workflow.drift(plan, found, progress=progress)
+            return workflow.drift(plan, definition, progress=progress)
 
     def drift_of_set(self, migration: str, of: PlansOf, progress: Progress) -> Drifts:
         """Report, by the digest of each plan of a set, what is not as it requires it. Each cluster is read once.
@@ -249,15 +249,17 @@ class Reader:
             ConfigError: This console was started without the plans' migration.
             ClusterError: A cluster cannot be read at all.
         """
-        found = drifts.recorded(of)
-        if found is not None:
-            return found
+        recorded = drifts.recorded(of)
+        if recorded is not None:
+            return recorded
         with self._spark.in_use():
             return drifts.live(self._migration_of(migration), of, progress)
 
     def draft_set(self, migration: str, request: SetRequest, progress: Progress) -> DraftedJobs:
         """Draft a plan for each of some jobs, from what was compared lately or is compared for it."""
-        compared = {job: found for job in request.jobs if (found := self._observations.newest(migration, job))}
+        compared = {
+            job: observation for job in request.jobs if (observation := self._observations.newest(migration, job))
+        }
         with self._spark.in_use():
             keep = partial(self._observations.keep, migration)
             return draft_jobs(self._migrations[migration], request, compared, keep, progress)
@@ -265,7 +267,9 @@ class Reader:
     def _migration_of(self, migration: str) -> Migration:
         """Return the live migration that plans name."""
         migrations = [
-            each for name, each in self._migrations.items() if name not in self._samples and each.name == migration
+            candidate
+            for name, candidate in self._migrations.items()
+            if name not in self._samples and candidate.name == migration
         ]
         if not migrations:
             raise ConfigError(

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from offsetwise.console import answers, board, help
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.answers import Answers, CachedAnswer, Question
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import search_box, selectors
@@ -55,20 +55,20 @@ def matches(words: str, among: Iterator[SearchResult]) -> list[SearchResult]:
 
     Without words, the first ones.
     """
-    asked = words.lower().split()
-    if not asked:
+    query_words = words.lower().split()
+    if not query_words:
         return [link.copy() for link in islice(among, MOST)]
-    scored = ((_score(asked, link), at, link) for at, link in enumerate(among))
+    scored = ((_score(query_words, link), at, link) for at, link in enumerate(among))
     results = heapq.nsmallest(MOST, ((score, at, link) for score, at, link in scored if score is not None))
     return [link.copy() for _, _, link in results]
 
 
-def _score(asked: Sequence[str], link: SearchResult) -> int | None:
+def _score(query_words: Sequence[str], link: SearchResult) -> int | None:
     """Return how far from its name a link matches, 0 for its whole name; None where a word is missing."""
     title = link["title"].lower()
-    if not all(word in title or word in f"{link['kind']} {link['detail']}".lower() for word in asked):
+    if not all(word in title or word in f"{link['kind']} {link['detail']}".lower() for word in query_words):
         return None
-    joined = " ".join(asked)
+    joined = " ".join(query_words)
     if title == joined:
         return 0
     if title.startswith(joined):
@@ -76,34 +76,34 @@ def _score(asked: Sequence[str], link: SearchResult) -> int | None:
     return 2 if joined in title else 3 if joined in f"{title} {link['detail']}".lower() else 4
 
 
-def links(pages: Pages, held: Answers) -> Iterator[SearchResult]:
+def links(pages: Pages, answers: Answers) -> Iterator[SearchResult]:
     """Yield everything that can be found, what is looked for most first.
 
     Reads nothing from a cluster: partitions are those of comparisons in memory, and of the samples.
     """
-    yield from ways(pages, held)
+    yield from ways(pages, answers)
     yield from _plans()
-    for migration in held.offered:
+    for migration in answers.offered:
         for subject in migration.subjects:
-            yield from _partitions(held, migration, subject)
+            yield from _partitions(answers, migration, subject)
     for code, kind in findings().items():
         yield _link(FINDING, code, "help", kind.title, about=help.FINDINGS, code=code)
     for title in help.topics():
         yield _link(HELP, title, "help", about=title)
 
 
-def ways(pages: Pages, held: Answers) -> Iterator[SearchResult]:
+def ways(pages: Pages, answers: Answers) -> Iterator[SearchResult]:
     """Yield what is offered before anything is typed, and asks for nothing: pages and jobs."""
     for title, path in pages:
         yield _link(PAGE, title, path)
-    for migration in held.offered:
+    for migration in answers.offered:
         for subject in migration.subjects:
             yield _link(JOB, str(subject), "compare", migration.name, **migration.address(subject))
 
 
-def _partitions(held: Answers, migration: Offered, subject: Subject) -> Iterator[SearchResult]:
+def _partitions(answers: Answers, migration: Offered, subject: Subject) -> Iterator[SearchResult]:
     try:
-        result = held.held(Question.of(Reader.comparison, migration.name, subject))
+        result = answers.cached(Question.of(Reader.comparison, migration.name, subject))
     except OffsetwiseError:  # a recording that cannot be read: its page says so
         return
     if result is not None:
@@ -111,21 +111,21 @@ def _partitions(held: Answers, migration: Offered, subject: Subject) -> Iterator
 
 
 @cached(64)
-def _rows(held: Held[Comparison], migration: str, subject: str) -> tuple[SearchResult, ...]:
-    address, beside = {"migration": migration, "of": subject}, f"{subject} · {migration}"
-    rows = held.value.partitions
+def _rows(snapshot: CachedAnswer[Comparison], migration: str, subject: str) -> tuple[SearchResult, ...]:
+    address, detail = {"migration": migration, "of": subject}, f"{subject} · {migration}"
+    rows = snapshot.value.partitions
     topics = dict.fromkeys(row.topic for row in rows)
     names = zip(selectors.row_names(rows, among=rows), rows, strict=True)
     return (
-        *(_link(TOPIC, topic, "compare", beside, **address, topic=topic) for topic in topics),
-        *(_link(PARTITION, name, "compare", beside, **address, topic=row.topic, row=name) for name, row in names),
+        *(_link(TOPIC, topic, "compare", detail, **address, topic=topic) for topic in topics),
+        *(_link(PARTITION, name, "compare", detail, **address, topic=row.topic, row=name) for name, row in names),
     )
 
 
 def _plans() -> Iterator[SearchResult]:
     try:
-        found, person = board.board(), board.person()
-        plans = () if found is None else found.plans(person)
+        current_board, person = board.board(), board.person()
+        plans = () if current_board is None else current_board.plans(person)
     except OffsetwiseError:  # Review and Audit say what is wrong with the store
         return
     for row in plans:

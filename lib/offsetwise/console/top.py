@@ -96,14 +96,14 @@ def waiting() -> int:
 
 def _waiting() -> int:
     try:
-        found, person = board.board(), board.person()
-        if found is None or person is None:
+        current_board, person = board.board(), board.person()
+        if current_board is None or person is None:
             return 0
-        who = f"{found.is_demo} {person.issuer} {person.subject}"
+        who = f"{current_board.is_demo} {person.issuer} {person.subject}"
         known: _Count | None = st.session_state.get(_COUNT)
         now_s = time.monotonic()
         if known is None or known.who != who or now_s - known.at_s > _FRESH_S:
-            known = _Count(who=who, plans=len(found.waiting_for(person)), at_s=now_s)
+            known = _Count(who=who, plans=len(current_board.waiting_for(person)), at_s=now_s)
             st.session_state[_COUNT] = known
     except OffsetwiseError:
         return 0
@@ -114,10 +114,10 @@ def watch(shown: int) -> None:
     """Draw the page again as soon as another number of plans waits than the navigation shows."""
     with guard.block("waiting-count"):
         if board.board() is not None and board.person() is not None:
-            st.fragment(_look, run_every=LOOK_S)(shown)
+            st.fragment(_refresh, run_every=LOOK_S)(shown)
 
 
-def _look(shown: int) -> None:
+def _refresh(shown: int) -> None:
     with guard.block("waiting-count"):
         # Where a sign-in has ended, a page that is drawn again takes away its fields, with what is typed in them.
         if waiting() != shown and board.person() is not None:

@@ -13,7 +13,7 @@ from typing import Final
 from offsetwise.config import SparkSettings
 from offsetwise.errors import OffsetwiseError
 from offsetwise.pipeline.start import SESSION_OPEN, can_be_installed, start_spark
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 
 IDLE_S: Final = 900.0
 """How long nothing may need Spark before it is freed."""
@@ -43,7 +43,7 @@ class SparkNow:
 
 
 def _start(settings: SparkSettings) -> None:
-    start_spark(settings, unheard, records=True)
+    start_spark(settings, no_progress, records=True)
 
 
 def _end() -> None:
@@ -79,7 +79,7 @@ class WarmSpark:
         self._start, self._end, self._is_there, self._idle_s = start, end, is_there, idle_s
         self._is_missing = is_missing
         self._changed = threading.Condition()
-        self._standing = SparkNow(warmth=Warmth.COLD)
+        self._state = SparkNow(warmth=Warmth.COLD)
         self._users = 0
         self._freeing = False
         self._last = time.monotonic()
@@ -90,14 +90,14 @@ class WarmSpark:
         if self._is_missing():
             return SparkNow(warmth=Warmth.ABSENT)
         with self._changed:
-            if self._standing.warmth is Warmth.COLD and not self._is_there():
-                self._standing = SparkNow(warmth=Warmth.STARTING)
+            if self._state.warmth is Warmth.COLD and not self._is_there():
+                self._state = SparkNow(warmth=Warmth.STARTING)
                 threading.Thread(
                     target=self._start_now, args=(settings,), name="offsetwise-warm-spark", daemon=True
                 ).start()
-            elif self._standing.warmth is not Warmth.STARTING and self._is_there():
+            elif self._state.warmth is not Warmth.STARTING and self._is_there():
                 return SparkNow(warmth=Warmth.WARM)
-            return self._standing
+            return self._state
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -124,7 +124,7 @@ class WarmSpark:
         finally:
             with self._changed:
                 self._freeing = False
-                self._standing = SparkNow(warmth=Warmth.FREED) if there else self._standing
+                self._state = SparkNow(warmth=Warmth.FREED) if there else self._state
                 self._changed.notify_all()
         return True
 
@@ -137,7 +137,7 @@ class WarmSpark:
         except Exception as error:  # noqa: BLE001 - whoever needs Spark tries again and tells it in full
             why = type(error).__name__
         with self._changed:
-            self._standing = SparkNow(warmth=Warmth.FAILED, why=why) if why else SparkNow(warmth=Warmth.WARM)
+            self._state = SparkNow(warmth=Warmth.FAILED, why=why) if why else SparkNow(warmth=Warmth.WARM)
             self._note_there()
 
     def _note_there(self) -> None:
@@ -152,7 +152,7 @@ class WarmSpark:
         return self._last + self._idle_s - time.monotonic()
 
     def _busy(self) -> bool:
-        return self._users > 0 or self._freeing or self._standing.warmth is Warmth.STARTING
+        return self._users > 0 or self._freeing or self._state.warmth is Warmth.STARTING
 
     def _watch(self) -> None:
         while not self.free_if_idle():

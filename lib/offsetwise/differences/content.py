@@ -175,19 +175,19 @@ def _list(before: Sequence[Json], after: Sequence[Json], where: _Where) -> Itera
         if name in old and name in new:
             yield from _any(old[name], new[name], element)
         else:
-            yield from _one_sided(old.get(name, new.get(name)), element, gone=name in old)
+            yield from _one_sided(old.get(name, new.get(name)), element, removed=name in old)
 
 
-def _one_sided(element: Json, where: _Where, *, gone: bool) -> Iterator[Change]:
+def _one_sided(element: Json, where: _Where, *, removed: bool) -> Iterator[Change]:
     """Yield an element that only one document has."""
     headlines = {}
     if isinstance(element, dict):
         headlines = {key: text for key in _HEADLINES if (text := _text(element.get(key))) is not None}
     for key, text in headlines.items():
-        yield _change(where.below(key), text if gone else None, None if gone else text)
+        yield _change(where.below(key), text if removed else None, None if removed else text)
     if not headlines:
         text = _short(_line(element))
-        yield _change(where, text if gone else None, None if gone else text)
+        yield _change(where, text if removed else None, None if removed else text)
 
 
 def _identity(elements: Sequence[Json], name: str) -> tuple[str, ...]:

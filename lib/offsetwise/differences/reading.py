@@ -121,7 +121,7 @@ def _kind(body: Mapping[str, Any], subject: str) -> str:
     stated = str(body.get("format"))
     kind = stated.removeprefix("offsetwise/")
     if kind not in content.KINDS or kind == stated:
-        known = ", ".join(f"offsetwise/{each}" for each in content.KINDS)
+        known = ", ".join(f"offsetwise/{known_kind}" for known_kind in content.KINDS)
         raise UsageError(
             f"{subject}: expected a file of one of the formats {known}; found {stated[:80]!r}. Nothing was compared.",
             fix="Name two files of one of these formats, as Offsetwise wrote them.",

@@ -260,7 +260,7 @@ def _holds() -> str:
     return "; or ".join(f"{engine.holds} ({engine.label})" for engine in engines())
 
 
-def _not(folder: FolderReader, found: str, *, fix: str) -> NotACheckpointError:
+def _not(folder: FolderReader, actual: str, *, fix: str) -> NotACheckpointError:
     return NotACheckpointError(
-        f"{folder.uri}: expected one checkpoint of {labels()}, found {found}. No position was read.", fix=fix
+        f"{folder.uri}: expected one checkpoint of {labels()}, found {actual}. No position was read.", fix=fix
     )

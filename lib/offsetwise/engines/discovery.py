@@ -78,9 +78,10 @@ def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discov
                 elif known := recognised(entries):
                     of_engine[known[0]].append(f"{base}/{folder}" if folder else root)
                 elif level[folder]:
-                    left = level[folder] - 1
+                    remaining = level[folder] - 1
                     below |= {
-                        f"{folder}/{name}".lstrip("/"): max(left, deeper.get(name, 0)) for name in _folders(entries)
+                        f"{folder}/{name}".lstrip("/"): max(remaining, deeper.get(name, 0))
+                        for name in _folders(entries)
                     }
             level = dict(islice(below.items(), max(MAX_FOLDERS - looked_into, 0)))
             complete = complete and len(level) == len(below)

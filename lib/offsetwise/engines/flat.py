@@ -62,14 +62,14 @@ class FlatSource:
 
 def flat_type() -> type:
     """Return the frozen dataclass with the fields of a checkpoint and of all engines' details."""
-    return _made(engines())
+    return _flat_class(engines())
 
 
 def flatten(checkpoint: Checkpoint) -> Any:
     """Return a checkpoint as a `flat_type`."""
-    common = {NAMES.get(each, each): getattr(checkpoint, each) for each in _common()}
+    common = {NAMES.get(name, name): getattr(checkpoint, name) for name in _common()}
     common["sources"] = tuple(map(FlatSource.of, checkpoint.sources))
-    details = {each.name: getattr(checkpoint.details, each.name) for each in fields(checkpoint.details)}
+    details = {attribute.name: getattr(checkpoint.details, attribute.name) for attribute in fields(checkpoint.details)}
     return flat_type()(**dict.fromkeys(ALWAYS) | common | details)
 
 
@@ -81,18 +81,18 @@ def whole(flat: Any) -> Checkpoint:
         ValueError: It lacks what every checkpoint of its engine has.
     """
     kind = engine_of(flat.engine).details
-    details = {each.name: getattr(flat, each.name) for each in fields(kind)}
+    details = {attribute.name: getattr(flat, attribute.name) for attribute in fields(kind)}
     lacking = next((n for n in details if details[n] is None and n not in _nullable(kind)), None)
     if lacking is not None:
         raise ValueError(f"it lacks {lacking!r}, which every checkpoint of {flat.engine} has")
-    common = {each: getattr(flat, NAMES.get(each, each)) for each in _common()}
+    common = {name: getattr(flat, NAMES.get(name, name)) for name in _common()}
     common["sources"] = tuple(source.whole() for source in flat.sources)
     return Checkpoint(details=kind(**details), **common)
 
 
 @cache
 def _common() -> tuple[str, ...]:
-    return tuple(each.name for each in fields(Checkpoint) if each.name != "details")
+    return tuple(attribute.name for attribute in fields(Checkpoint) if attribute.name != "details")
 
 
 def _nullable(kind: type) -> frozenset[str]:
@@ -100,21 +100,25 @@ def _nullable(kind: type) -> frozenset[str]:
 
 
 @cache
-def _made(known: tuple[CheckpointEngine, ...]) -> type:
+def _flat_class(known: tuple[CheckpointEngine, ...]) -> type:
     results: dict[str, tuple[str, Any, Any]] = {}
     hints = get_type_hints(Checkpoint, include_extras=True) | {"sources": tuple[FlatSource, ...]}
-    for each in fields(Checkpoint):
-        if each.name != "details":
-            name = NAMES.get(each.name, each.name)
-            results[name] = (name, hints[each.name], field(default=each.default))
+    for attribute in fields(Checkpoint):
+        if attribute.name != "details":
+            name = NAMES.get(attribute.name, attribute.name)
+            results[name] = (name, hints[attribute.name], field(default=attribute.default))
     for engine in known:
         hints = get_type_hints(engine.details, include_extras=True)
-        for each in fields(engine.details):
-            needed = each.default is MISSING and each.name not in ALWAYS
-            hint, default = (hints[each.name] | None, None) if needed else (hints[each.name], each.default)
-            entry = (each.name, hint, field(default=default))
-            if results.setdefault(each.name, entry)[1] != hint:
-                raise ValueError(f"{engine.name} has a field {each.name!r}, and so has another engine or every one")
+        for attribute in fields(engine.details):
+            needed = attribute.default is MISSING and attribute.name not in ALWAYS
+            hint, default = (
+                (hints[attribute.name] | None, None) if needed else (hints[attribute.name], attribute.default)
+            )
+            entry = (attribute.name, hint, field(default=default))
+            if results.setdefault(attribute.name, entry)[1] != hint:
+                raise ValueError(
+                    f"{engine.name} has a field {attribute.name!r}, and so has another engine or every one"
+                )
     return make_dataclass(
         "Checkpoint",
         results.values(),

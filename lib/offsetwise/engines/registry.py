@@ -37,7 +37,7 @@ def keeper_of(name: str) -> Engine:
         PluginError: It is a plug-in's that cannot be loaded.
     """
     if name not in ENGINES:
-        raise _unknown(name)
+        raise _unknown_engine(name)
     return ENGINES.load_object(name, Engine)
 
 
@@ -49,11 +49,11 @@ def engine_of(name: str) -> CheckpointEngine:
     """
     engine = keeper_of(name)
     if not isinstance(engine, CheckpointEngine):
-        raise _unknown(name)
+        raise _unknown_engine(name)
     return engine
 
 
-def _unknown(name: str) -> VersionError:
+def _unknown_engine(name: str) -> VersionError:
     return VersionError(
         f"Engine {name[:80]!r}: this release reads checkpoints of {labels('and')}. Nothing was used.",
         fix="Install the plug-in that has it, or use the release of Offsetwise that wrote the file.",

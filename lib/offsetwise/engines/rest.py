@@ -73,9 +73,9 @@ def require_plain(text: str) -> None:
         _refuse("an address without user and password", "one with a sign-on in it, which is not shown")
 
 
-def _refuse(expected: str, found: str) -> NoReturn:
+def _refuse(expected: str, actual: str) -> NoReturn:
     raise UsageError(
-        f"--job: expected {expected}, found {found}. Nothing was contacted.",
+        f"--job: expected {expected}, found {actual}. Nothing was contacted.",
         fix="Give the address alone, as in --job http://HOST:8081/jobs/ID; state how to sign on under `jobs` in the "
         "migration file: url, user, password, headers, ca, certificate, key.",
     )
@@ -119,7 +119,7 @@ class RestService:
             MissingError: There is no such thing (HTTP 404).
             StorageError: No answer comes, or none that can be used.
         """
-        return self._read(path, self._asked(path, self.access, MAX_ANSWER_BYTES))
+        return self._read(path, self._request(path, self.access, MAX_ANSWER_BYTES))
 
     def download(self, path: str, *, max_bytes: int) -> bytes:
         """Read one file.
@@ -133,12 +133,12 @@ class RestService:
             StorageError: No answer comes, a larger one, or none that can be used.
         """
         access = replace(self.access, headers={**self.access.headers, "Accept": "application/octet-stream"})
-        reply = self._asked(path, access, max_bytes)
+        reply = self._request(path, access, max_bytes)
         if reply.status != OK:
             raise self._refused(path, reply)
         return reply.body
 
-    def _asked(self, path: str, access: HttpAccess, max_bytes: int) -> HttpReply:
+    def _request(self, path: str, access: HttpAccess, max_bytes: int) -> HttpReply:
         try:
             return ask(self.url, "GET", path, access, max_bytes=max_bytes)
         except UnansweredError as error:

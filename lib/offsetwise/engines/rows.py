@@ -68,9 +68,9 @@ def read_rows(rows: Iterator[Any], *, uris: Sequence[str], roots: Sequence[str] 
 
     gc.freeze()  # PySpark looks for garbage after every task, most of the time among what was imported
     for batch in rows:
-        for place in batch.column("id").to_pylist():
-            row = encode(read_one(uris[place], roots=roots, batches=batches))
-            yield pa.RecordBatch.from_pydict({"id": pa.array([place], pa.int64()), "row": pa.array([row], pa.binary())})
+        for index in batch.column("id").to_pylist():
+            row = encode(read_one(uris[index], roots=roots, batches=batches))
+            yield pa.RecordBatch.from_pydict({"id": pa.array([index], pa.int64()), "row": pa.array([row], pa.binary())})
 
 
 def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
@@ -93,7 +93,7 @@ def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
         body = {"checkpoint": replace(flatten(value), batches=()), "batches": batches, "shapes": list(shapes)}
     text = json.dumps(body, default=_fields, ensure_ascii=False)
     # A name that is no text, as of a folder on a disk, is none in JSON either: it is written as Python shows it.
-    return _HALF_PAIR.sub(lambda found: f"\\\\u{ord(found[0]):x}", text).encode() + b"\n" + _packed(offsets)
+    return _HALF_PAIR.sub(lambda match: f"\\\\u{ord(match[0]):x}", text).encode() + b"\n" + _packed(offsets)
 
 
 def _named(source: BatchSource) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -71,7 +71,7 @@ KINDS: Final[dict[str, type]] = {
     "receipt": Receipt,
     "verification": Verification,
 }
-_WRITTEN: Final = tuple(each for each in fields(Comparison) if each.compare)
+_WRITTEN: Final = tuple(column for column in fields(Comparison) if column.compare)
 """The fields of a comparison that its file has."""
 _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
@@ -94,20 +94,20 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
     body = _adapter(kind, _known()).dump_python(_flattened(value), mode="json")
     if isinstance(value, Comparison) and body["checkpoint"] is not None:
         body["checkpoint"] |= _header("checkpoint", {})
-    looks = body.get("looks", {})
-    for one in (body, body.get("checkpoint"), looks, looks.get("first"), looks.get("second")):
-        if isinstance(one, dict):
-            for problem in one.get("problems", ()) if severities else ():
+    observations = body.get("looks", {})
+    for section in (body, body.get("checkpoint"), observations, observations.get("first"), observations.get("second")):
+        if isinstance(section, dict):
+            for problem in section.get("problems", ()) if severities else ():
                 problem["severity"] = severity_of(problem["code"])
-            _leave_out(one, _LEFT_OUT_WHEN_NULL)
-            _leave_out_shards(one)
+            _leave_out(section, _LEFT_OUT_WHEN_NULL)
+            _leave_out_shards(section)
     for group in body["groups"] if isinstance(value, Snapshot) else ():
         _leave_out(group, _LEFT_OUT_OF_GROUPS)
     for row in body["partitions"] if isinstance(value, Comparison | LagSample) else ():
-        for each in (row, row.get("evidence"), row.get("end_evidence")):
-            _leave_out(each or {}, _LEFT_OUT_OF_ROWS)
-    for each in (*body["steps"], *body["approvers"]) if isinstance(value, Receipt) else ():
-        _leave_out(each, ("accepted_unproven", "leases", "table"))
+        for part in (row, row.get("evidence"), row.get("end_evidence")):
+            _leave_out(part or {}, _LEFT_OUT_OF_ROWS)
+    for part in (*body["steps"], *body["approvers"]) if isinstance(value, Receipt) else ():
+        _leave_out(part, ("accepted_unproven", "leases", "table"))
     if isinstance(value, Plan | Receipt | Verification):
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
     body |= _header(kind, body)
@@ -138,8 +138,8 @@ def _proofs(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _leave_out_shards(body: dict[str, Any]) -> None:
-    for one in (*body.get("topics", ()), *body.get("sources", ())):
-        _leave_out(one if isinstance(one, dict) else {}, _LEFT_OUT_WITHOUT_SHARDS)
+    for entry in (*body.get("topics", ()), *body.get("sources", ())):
+        _leave_out(entry if isinstance(entry, dict) else {}, _LEFT_OUT_WITHOUT_SHARDS)
 
 
 def _leave_out(body: dict[str, Any], keys: tuple[str, ...]) -> None:
@@ -172,10 +172,10 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         # Where a list may be of several types, pydantic names the type beside the place.
-        place = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
+        location = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
         raise FileError(
-            f"{subject}: expected an offsetwise/{kind} file, but {place or 'the top level'} is wrong: {first['msg']}. "
-            "Nothing was used from it.",
+            f"{subject}: expected an offsetwise/{kind} file, but {location or 'the top level'} is wrong: "
+            f"{first['msg']}. Nothing was used from it.",
             fix=first.get("ctx", {}).get("fix", "Write the file again with this version of Offsetwise."),
         ) from error
     try:
@@ -275,11 +275,11 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
 def _check_requirements(requirements: object, *, subject: str) -> None:
     """Refuse a plan of a later minor version that requires what this release would not look at."""
     names = requirements if isinstance(requirements, dict) else {}
-    unknown = sorted(names.keys() - {each.name for each in fields(Requirements)})
-    if unknown:
+    unrecognized = sorted(names.keys() - {attribute.name for attribute in fields(Requirements)})
+    if unrecognized:
         raise VersionError(
             f"{subject}: expected a plan that requires what this release knows, found the requirement "
-            f"{unknown[0][:80]!r}. Nothing was used from it.",
+            f"{unrecognized[0][:80]!r}. Nothing was used from it.",
             fix="Use the release of Offsetwise that wrote it: this one would not look whether that holds.",
         )
 
@@ -328,7 +328,7 @@ def _reader(kind: str, known: _Known) -> SchemaValidator:
 def _flat_comparison(checkpoint: type) -> type:
     hints = get_type_hints(Comparison, include_extras=True) | {"checkpoint": checkpoint | None}
     namespace = {"__doc__": Comparison.__doc__, "__module__": __name__}
-    results = [(each.name, hints[each.name], field(default=each.default)) for each in _WRITTEN]
+    results = [(attribute.name, hints[attribute.name], field(default=attribute.default)) for attribute in _WRITTEN]
     return make_dataclass("Comparison", results, namespace=namespace, frozen=True, slots=True, kw_only=True)
 
 
@@ -351,7 +351,7 @@ def _whole(read: Any, kind: str) -> Any:
 
 
 def _shallow(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in _WRITTEN}
+    return {attribute.name: getattr(value, attribute.name) for attribute in _WRITTEN}
 
 
 def _by_line(body: dict[str, Any]) -> str:

@@ -21,12 +21,12 @@ def _strictly(schema: Any) -> Any:
     A million mistakes would be described in a gigabyte.
     """
     if isinstance(schema, list):
-        return [_strictly(each) for each in schema]
+        return [_strictly(subschema) for subschema in schema]
     if not isinstance(schema, dict):
         return schema
     if IN_FILES_FIRST in (schema.get("metadata") or {}):
         return schema["choices"][0]
-    results = {key: _strictly(each) for key, each in schema.items()}
+    results = {key: _strictly(subschema) for key, subschema in schema.items()}
     match results.get("type"):
         case "int" | "str" | "bool":
             results.setdefault("strict", True)

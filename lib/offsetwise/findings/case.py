@@ -145,7 +145,7 @@ class MigrationCase:
     """The kinds of source that are moved: those of the migration's stream."""
     application: str | None = None
     """The name of the application that reads the same stream; None where none is stated."""
-    beside: tuple[SourcePosition, ...] = ()
+    other_positions: tuple[SourcePosition, ...] = ()
     """Its positions."""
     old_group: GroupState | None = None
     """The compared group on the old cluster; None for a checkpoint."""

@@ -17,8 +17,8 @@ def judge(case: Case) -> tuple[Finding, ...]:
     topic, partition = case.row.topic, case.row.partition
     problems = (next(check(case), None) for check in decided(Stage.PARTITION))
     names = (topic, case.row.new_topic)
-    told = (worded(problem, case.terms, names=names) for problem in problems if problem is not None)
-    return _ordered(_about(problem, topic, partition) for problem in told)
+    worded_problems = (worded(problem, case.terms, names=names) for problem in problems if problem is not None)
+    return _ordered(_about(problem, topic, partition) for problem in worded_problems)
 
 
 def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
@@ -44,9 +44,9 @@ def _read(case: MigrationCase) -> Iterator[Problem]:
     A missing topic, and a start that is chosen when the job starts, are told by the rows that need them.
     """
     problems = () if case.checkpoint is None else case.checkpoint.problems
-    told = any(pair.old is None or pair.new is None for pair in case.topics)
+    is_reported = any(pair.old is None or pair.new is None for pair in case.topics)
     for problem in (*problems, *case.old.problems, *case.new.problems):
-        if not ((told and problem.code == topic_missing.code) or chosen_at_start(problem)):
+        if not ((is_reported and problem.code == topic_missing.code) or chosen_at_start(problem)):
             yield _with_amount(problem, case)
 
 

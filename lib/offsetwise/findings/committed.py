@@ -48,11 +48,11 @@ def group_ahead(case: MigrationCase) -> Iterator[str]:
 )
 def group_behind(case: MigrationCase) -> Iterator[str]:
     """The group that the job commits to has read less than the checkpoint."""
-    behind = [(-distance, commit) for distance, commit in _apart(case) if distance < 0]
-    if behind and case.committed is not None and case.checkpoint is not None:
+    lagging = [(-distance, commit) for distance, commit in _apart(case) if distance < 0]
+    if lagging and case.committed is not None and case.checkpoint is not None:
         yield (
             f"Group {case.committed.name} has committed less than the {case.checkpoint.details.kind} holds "
-            f"{_where(behind)}: a start from the group's offsets would read again what the state has counted."
+            f"{_where(lagging)}: a start from the group's offsets would read again what the state has counted."
         )
 
 
@@ -117,7 +117,7 @@ def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | 
     They began before the checkpoint was written, so this is the latest moment.
     """
     latest = [_latest(transaction, checkpoint, timeout_ms) for transaction in open_transactions(checkpoint)]
-    return max((each for each in latest if each is not None), default=None)
+    return max((moment_ms for moment_ms in latest if moment_ms is not None), default=None)
 
 
 def _by_producer(sink: SinkAnswer) -> dict[tuple[str | None, int | None, int | None], SinkTransaction]:
@@ -129,21 +129,21 @@ def _by_producer(sink: SinkAnswer) -> dict[tuple[str | None, int | None, int | N
 
 
 def _deadline(
-    held: Transaction, row: SinkTransaction | None, case: MigrationCase, timeout_ms: int | None
+    transaction: Transaction, row: SinkTransaction | None, case: MigrationCase, timeout_ms: int | None
 ) -> int | None:
     """Return when the broker aborts a transaction of the checkpoint; None where it never does, or has committed it."""
     if row is not None and row.decision is Decision.SETTLED:
         return None
     if row is not None and row.decision in _OPEN:
         return None if row.deadline is None else epoch_ms(row.deadline)
-    latest = _latest(held, case.checkpoint, timeout_ms)
+    latest = _latest(transaction, case.checkpoint, timeout_ms)
     lost = row is not None and row.decision is Decision.LOST
     return min(latest or case.now_ms, case.now_ms) if lost else latest
 
 
-def _latest(held: Transaction, checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
+def _latest(transaction: Transaction, checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
     """Return the latest moment at which the broker aborts a transaction: it began before the checkpoint was written."""
-    if held.schema == PREPARED or checkpoint is None or checkpoint.details.written_ms is None:
+    if transaction.schema == PREPARED or checkpoint is None or checkpoint.details.written_ms is None:
         return None
     return checkpoint.details.written_ms + (timeout_ms or DEFAULT_TIMEOUT_MS)
 
@@ -189,7 +189,7 @@ def _apart(case: MigrationCase) -> list[tuple[int, GroupOffset]]:
 
 def _where(apart: list[tuple[int, GroupOffset]]) -> str:
     """Describe how many partitions it concerns, and the furthest of them."""
-    distance, commit = max(apart, key=lambda each: each[0])
+    distance, commit = max(apart, key=lambda pair: pair[0])
     count = many(len(apart), "partition")
     furthest = f"{commit.topic_partition}: {commit.offset:,} committed, {many(distance, 'offset')} apart"
     return f"in {count}, furthest {furthest}"

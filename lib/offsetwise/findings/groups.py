@@ -91,7 +91,7 @@ def streams_state_not_mirrored(case: MigrationCase) -> Iterator[str]:
     """A start on the new cluster would begin with empty state stores, or with a part of them."""
     group = case.old_group
     changelogs = () if group is None or group.application is None else group.application.changelogs
-    lost = [told for topic in changelogs if (told := _state_lost(case, topic)) is not None]
+    lost = [message for topic in changelogs if (message := _state_lost(case, topic)) is not None]
     if group is not None and lost:
         yield (
             f"Application {group.name!r} would start on {case.new.name!r} without state that "
@@ -154,7 +154,7 @@ def _distance(offset: int, end: int | None) -> int | None:
 def _state_lost(case: MigrationCase, name: str) -> str | None:
     """Describe what of a changelog topic the application would not find on the new cluster; None for nothing."""
     old, new = _topic(case.old, name), _topic(case.new, name)
-    records = _held(old)
+    records = _record_count(old)
     if records == 0:
         return None
     size = "an unknown number of records" if records is None else f"at most {many(records, 'record')}"
@@ -162,7 +162,7 @@ def _state_lost(case: MigrationCase, name: str) -> str | None:
         return f"{name} ({size}; {_where(case.new, name)})"
     if old is not None and not new.error and len(new.partitions) < len(old.partitions):
         return f"{name} ({size}; {len(new.partitions):,} of its {many(len(old.partitions), 'partition')} are there)"
-    return f"{name} ({size}; it is empty there)" if _held(new) == 0 else None
+    return f"{name} ({size}; it is empty there)" if _record_count(new) == 0 else None
 
 
 def _where(new: Snapshot, name: str) -> str:
@@ -175,7 +175,7 @@ def _topic(snapshot: Snapshot, name: str) -> TopicState | None:
     return next((topic for topic in snapshot.topics if topic.name == name), None)
 
 
-def _held(topic: TopicState | None) -> int | None:
+def _record_count(topic: TopicState | None) -> int | None:
     """Return how many records a topic holds at most; None where it is not there, or was not read."""
     return None if topic is None or topic.error else _records(topic)
 

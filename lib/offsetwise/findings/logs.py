@@ -172,22 +172,23 @@ def mirror_behind(case: Case) -> Iterator[str]:
     nothing about how many records lie between.
     """
     row, run = case.row, _last_run(case.syncs)
-    old_end, new_end, place = offset_or_none(row.old.hw), offset_or_none(row.new.hw), offset_or_none(row.old_offset)
+    old_end, new_end, position = offset_or_none(row.old.hw), offset_or_none(row.new.hw), offset_or_none(row.old_offset)
     exact = row.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT)
     if case.link is not Link.MIRRORMAKER or not exact or not run or old_end is None or new_end is None:
         return
     first, newest = run[0], run[-1]
     sparse = newest.upstream - first.upstream > newest.downstream - first.downstream
-    left, written = old_end - newest.upstream - 1, new_end - newest.downstream - 1
-    if sparse or _compacted(case.old_topic) or _compacted(case.new_topic) or not 0 <= written < left:
+    remaining, written = old_end - newest.upstream - 1, new_end - newest.downstream - 1
+    if sparse or _compacted(case.old_topic) or _compacted(case.new_topic) or not 0 <= written < remaining:
         return
-    least = left - written
-    to_come = many(left, "record") if least == left else f"{least:,} to {left:,} records"
-    again = 0 if place is None else place - newest.upstream - 1 - written
+    least = remaining - written
+    to_come = many(remaining, "record") if least == remaining else f"{least:,} to {remaining:,} records"
+    again = 0 if position is None else position - newest.upstream - 1 - written
     read = f" The job has read {again:,} of them or more, and would read these again." if again > 0 else ""
     yield (
         f"The mirror's newest sync is of old offset {newest.upstream:,} (new {newest.downstream:,}). Behind it the old "
-        f"log has {many(left, 'offset')} and the new log {written:,}: the mirror has {to_come} still to copy.{read}"
+        f"log has {many(remaining, 'offset')} and the new log {written:,}: the mirror has {to_come} still to "
+        f"copy.{read}"
     )
 
 

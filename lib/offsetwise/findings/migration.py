@@ -46,12 +46,12 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     if case.checkpoint is None or case.checkpoint.details.reruns_batch is None:
         return
     pending = [row for row in case.rows if len(row.restart) > 1]
-    back = [row for row in pending if row.restart[-1].old < row.restart[0].old]
+    backward = [row for row in pending if row.restart[-1].old < row.restart[0].old]
     again = case.checkpoint.details.reruns_batch
-    if back:
-        row = back[0]
+    if backward:
+        row = backward[0]
         yield (
-            f"Batch {again} would end before it begins in {many(len(back), 'partition')}: {row.topic_partition} "
+            f"Batch {again} would end before it begins in {many(len(backward), 'partition')}: {row.topic_partition} "
             f"goes from {row.restart[0].old:,} back to {row.restart[-1].old:,}."
         )
         return

@@ -133,8 +133,8 @@ def replay_not_tolerated(case: Case) -> Iterator[str]:
     """The place repeats records, and the job is not said to tolerate that."""
     if case.job.tolerates_replay or not _repeats(case):
         return
-    kept = " and keeps state, which would count them twice" if case.job.stateful else ""
-    yield (f"{_repeated(case)}, and the job is not stated to tolerate that{kept}.")
+    state_note = " and keeps state, which would count them twice" if case.job.stateful else ""
+    yield (f"{_repeated(case)}, and the job is not stated to tolerate that{state_note}.")
 
 
 @finding(
@@ -225,13 +225,13 @@ def no_commit(case: Case) -> Iterator[str]:
         return
     states = "is not stated" if reset is None else f"is stated as {reset}: the client fails"
     start, end = row.new.log_start, row.new.hw
-    held = None if start is None or end is None else end - start
+    record_count = None if start is None or end is None else end - start
     cost = (
         ""
-        if held is None
+        if record_count is None
         else ": the new log has no record yet"
-        if held == 0
-        else f": earliest reads up to {many(held, 'record')} of the new log, latest none of them"
+        if record_count == 0
+        else f": earliest reads up to {many(record_count, 'record')} of the new log, latest none of them"
     )
     yield (
         f"{nothing} for {row.topic_partition}. Where it begins there is its client's "

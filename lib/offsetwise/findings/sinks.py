@@ -24,10 +24,11 @@ from offsetwise.wording import many
 )
 def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
     """A restore would commit on the new cluster what was begun on the old one, and fail."""
-    held, job = held_back(case.checkpoint), case.job
-    if held and job.new_sink_cluster is not None and job.new_sink_cluster != job.sink_cluster:
+    pending, job = held_back(case.checkpoint), case.job
+    if pending and job.new_sink_cluster is not None and job.new_sink_cluster != job.sink_cluster:
         yield (
-            f"The savepoint holds {many(len(held), 'transaction')} of a sink, for example {held[0].transactional_id}, "
+            f"The savepoint holds {many(len(pending), 'transaction')} of a sink, for example "
+            f"{pending[0].transactional_id}, "
             f"which will write to {job.new_sink_cluster!r}. {restore_fails(job.new_sink_cluster)}"
         )
 

@@ -112,7 +112,7 @@ class Lab:
     def down(self) -> None:
         """Stop everything that runs here, mirrors first. The data stays, and `up` goes on with it."""
         services = self._state.read()
-        for name in sorted(services, key=lambda each: each in BROKERS):
+        for name in sorted(services, key=lambda service_name: service_name in BROKERS):
             stop(services[name].process, grace_s=STOP_GRACE_S)
 
     @contextmanager
@@ -192,14 +192,14 @@ class Lab:
                 fix="Start the mirror first: `start_mirror`.",
             )
         end = time.monotonic() + timeout_s
-        while behind := progress.partitions_behind(
+        while lagging := progress.partitions_behind(
             topics, offsets_topic=mirrors.offsets_topic(mirror), old=self.old_bootstrap, new=self.new_bootstrap
         ):
             running = is_alive(service.process)
             if not running or time.monotonic() > end:
                 what = f"is still behind after {timeout_s:.0f} s" if running else "has ended while it was behind"
                 raise LabError(
-                    f"The mirror {mirror!r} {what} on {', '.join(sorted(behind))}. {self._log_tail(service.name)}",
+                    f"The mirror {mirror!r} {what} on {', '.join(sorted(lagging))}. {self._log_tail(service.name)}",
                     fix="Correct what the log names, if anything, then start the mirror again and wait again.",
                 )
             time.sleep(0.25)
@@ -238,10 +238,10 @@ class Lab:
         if known is None or known.port is None or known.controller_port is None:
             port, controller_port = brokers.free_ports(2)
             return port, controller_port
-        taken = [port for port in (known.port, known.controller_port) if not brokers.is_free(port)]
-        if taken:
+        used = [port for port in (known.port, known.controller_port) if not brokers.is_free(port)]
+        if used:
             raise LabError(
-                f"The lab in {self.directory}: its broker {name!r} used port {taken[0]}, and another process "
+                f"The lab in {self.directory}: its broker {name!r} used port {used[0]}, and another process "
                 "listens there now. No broker was started.",
                 fix=f"End that process, or remove {self.directory} and start a new lab.",
             )
@@ -287,10 +287,10 @@ class Lab:
         try:
             socket.create_connection(address, timeout=1).close()
             admin = AdminClient({"bootstrap.servers": f"{address[0]}:{address[1]}", "log_level": 0})
-            found = admin.list_topics(timeout=ANSWER_LIMIT_S).cluster_id
+            cluster_id = admin.list_topics(timeout=ANSWER_LIMIT_S).cluster_id
         except (OSError, KafkaException):
             return False
-        return f"cluster.id={found}" in self._meta(service.name).read_text(encoding="utf-8").splitlines()
+        return f"cluster.id={cluster_id}" in self._meta(service.name).read_text(encoding="utf-8").splitlines()
 
     def _meta(self, name: str) -> Path:
         """Return the file that a prepared data folder of a broker has."""

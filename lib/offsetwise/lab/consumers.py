@@ -90,8 +90,8 @@ def has_committed(bootstrap: str, group: str, topics: Sequence[str]) -> bool:
         known = consumer.list_topics(timeout=progress.TIMEOUT_S).topics
         if not {*topics} <= known.keys():
             return False
-        partitions = [TopicPartition(topic, each) for topic in topics for each in known[topic].partitions]
-        return all(each.offset >= 0 for each in consumer.committed(partitions, timeout=progress.TIMEOUT_S))
+        partitions = [TopicPartition(topic, partition) for topic in topics for partition in known[topic].partitions]
+        return all(position.offset >= 0 for position in consumer.committed(partitions, timeout=progress.TIMEOUT_S))
 
 
 def last_serials(bootstrap: str, topics: Sequence[str]) -> set[str]:
@@ -102,11 +102,11 @@ def last_serials(bootstrap: str, topics: Sequence[str]) -> set[str]:
         KafkaException: It answered with an error.
     """
     known = progress.partitions_of(topics, bootstrap=bootstrap)
-    left: set[tuple[str | None, int | None]] = {*known}
+    remaining: set[tuple[str | None, int | None]] = {*known}
     serials = {}
     with closing(Consumer(_settings(bootstrap, "lab-last-serials", "earliest"))) as consumer:
-        consumer.assign([TopicPartition(*each, OFFSET_BEGINNING) for each in known])
-        while left:
+        consumer.assign([TopicPartition(*partition, OFFSET_BEGINNING) for partition in known])
+        while remaining:
             message = consumer.poll(progress.TIMEOUT_S)
             if message is None:
                 raise progress.silent(", ".join(topics), bootstrap)
@@ -114,7 +114,7 @@ def last_serials(bootstrap: str, topics: Sequence[str]) -> set[str]:
             if error is None:
                 serials[partition] = json.loads(message.value() or b"{}")["serial"]
             elif error.code() == KafkaError._PARTITION_EOF:
-                left.discard(partition)
+                remaining.discard(partition)
             else:
                 raise KafkaException(error)
     return set(serials.values())

@@ -48,22 +48,22 @@ def admin_of(bootstrap: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
 
-def create_topics(wanted: Mapping[str, Sequence[NewTopic]]) -> str | None:
+def create_topics(requested: Mapping[str, Sequence[NewTopic]]) -> str | None:
     """Create topics, unless one of them is there already.
 
     Args:
-        wanted: By the bootstrap servers of a cluster, its new topics.
+        requested: By the bootstrap servers of a cluster, its new topics.
 
     Returns:
         The name of a topic that is there; no topic was created then. None where all were created.
     """
-    admins = {bootstrap: admin_of(bootstrap) for bootstrap in wanted}
-    for bootstrap, topics in wanted.items():
+    admins = {bootstrap: admin_of(bootstrap) for bootstrap in requested}
+    for bootstrap, topics in requested.items():
         known = admins[bootstrap].list_topics(timeout=TIMEOUT_S).topics
         there = next((topic.topic for topic in topics if topic.topic in known), None)
         if there is not None:
             return there
-    for bootstrap, topics in wanted.items():
+    for bootstrap, topics in requested.items():
         for created in admins[bootstrap].create_topics([*topics]).values():
             created.result(TIMEOUT_S)
     return None
@@ -119,6 +119,6 @@ def start_mirrors(
 
 def write_migration(path: Path, body: Mapping[str, Any]) -> None:
     """Write a migration file, whole or not at all."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    beside.write_text(yaml.safe_dump(dict(body), sort_keys=False), encoding="utf-8")
-    beside.replace(path)
+    temporary_path = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary_path.write_text(yaml.safe_dump(dict(body), sort_keys=False), encoding="utf-8")
+    temporary_path.replace(path)

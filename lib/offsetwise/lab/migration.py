@@ -188,7 +188,7 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
     chosen = [job for job in jobs if is_query(job)]
     folder = lab.directory / of.ROOT
     of_flink = [job for job in jobs if job.flink]
-    with _beside(lambda: flink_jobs.run_on_old(lab, of_flink)):
+    with _alongside(lambda: flink_jobs.run_on_old(lab, of_flink)):
         queries.run_all(
             [
                 queries.LabQuery(
@@ -213,7 +213,7 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
 
 
 @contextmanager
-def _beside(run: Callable[[], object]) -> Iterator[None]:
+def _alongside(run: Callable[[], object]) -> Iterator[None]:
     """Run something in a thread while the block runs, and wait for it."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run)
@@ -242,7 +242,7 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
         )
     chosen = [job for job in moved if is_query(job)]
     of_flink = flink_jobs.moved_runs(lab, [job for job in moved if job.flink], folder)
-    with _beside(lambda: flink_jobs.run_on_new(of_flink)):
+    with _alongside(lambda: flink_jobs.run_on_new(of_flink)):
         queries.run_all(
             [
                 queries.LabQuery(

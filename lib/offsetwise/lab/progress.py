@@ -23,9 +23,11 @@ def partitions_behind(topics: Sequence[str], *, offsets_topic: str, old: str, ne
 
     A partition whose log ends with transaction markers is not behind: markers are never copied.
     """
-    wanted = partitions_of(topics, bootstrap=old)
+    partitions = partitions_of(topics, bootstrap=old)
     copied = _copied(offsets_topic, bootstrap=new)
-    next_offsets = {each: copied[each] + 1 if each in copied else OFFSET_BEGINNING for each in wanted}
+    next_offsets = {
+        partition: copied[partition] + 1 if partition in copied else OFFSET_BEGINNING for partition in partitions
+    }
     return {f"{topic}-{partition}" for topic, partition in _with_records(next_offsets, bootstrap=old)}
 
 
@@ -42,9 +44,9 @@ def _copied(offsets_topic: str, *, bootstrap: str) -> dict[TopicAndPartition, in
     """
     results: dict[TopicAndPartition, int] = {}
     for key, value in read_to_end(offsets_topic, bootstrap=bootstrap):
-        connector, place = json.loads(key or b"[null, null]")
+        connector, source_partition = json.loads(key or b"[null, null]")
         if connector == "MirrorSourceConnector" and value:
-            results[place["topic"], place["partition"]] = json.loads(value)["offset"]
+            results[source_partition["topic"], source_partition["partition"]] = json.loads(value)["offset"]
     return results
 
 
@@ -59,9 +61,9 @@ def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, b
             partitions = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
         except KafkaException as error:
             raise silent(topic, bootstrap) from error
-        left = set(partitions)
+        remaining = set(partitions)
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
-        while left:
+        while remaining:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
                 raise silent(topic, bootstrap)
@@ -69,7 +71,7 @@ def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, b
             if failure is None:
                 yield message.key(), message.value()
             elif failure.code() == KafkaError._PARTITION_EOF:
-                left.discard(message.partition() or 0)
+                remaining.discard(message.partition() or 0)
             elif failure.code() in _NO_BROKER:
                 raise silent(topic, bootstrap)
             else:
@@ -92,17 +94,17 @@ def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str)
         return set()
     results: set[TopicAndPartition] = set()
     with _consumer(bootstrap) as consumer:
-        consumer.assign([TopicPartition(*each, offset) for each, offset in positions.items()])
-        left = set(positions)
-        while left:
+        consumer.assign([TopicPartition(*partition, offset) for partition, offset in positions.items()])
+        remaining = set(positions)
+        while remaining:
             message = consumer.poll(TIMEOUT_S)
             if message is None:
-                return results | left
-            error, place = message.error(), (message.topic() or "", message.partition() or 0)
-            if place in left and not (error is not None and error.code() == KafkaError._PARTITION_EOF):
-                results.add(place)
-                consumer.pause([TopicPartition(*place)])
-            left.discard(place)
+                return results | remaining
+            error, partition = message.error(), (message.topic() or "", message.partition() or 0)
+            if partition in remaining and not (error is not None and error.code() == KafkaError._PARTITION_EOF):
+                results.add(partition)
+                consumer.pause([TopicPartition(*partition)])
+            remaining.discard(partition)
     return results
 
 

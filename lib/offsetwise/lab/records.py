@@ -74,9 +74,14 @@ def transactions(first: int, end: int) -> Iterator[SampleTransaction]:
             yield SampleTransaction(
                 records=tuple(
                     _record(
-                        "payments", each % PAYMENTS_PARTITIONS, tick, each, key=f"order-{each}", cents=each * 7 % 5000
+                        "payments",
+                        number % PAYMENTS_PARTITIONS,
+                        tick,
+                        number,
+                        key=f"order-{number}",
+                        cents=number * 7 % 5000,
                     )
-                    for each in numbers
+                    for number in numbers
                 ),
                 aborted=number % ABORTED_EVERY == ABORTED_EVERY - 1,
             )

@@ -155,7 +155,7 @@ def _records_of(lab: Lab, topic: str) -> int:
 
 def _commit_group(lab: Lab) -> None:
     consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": GROUP, "enable.auto.commit": False})
-    positions = [TopicPartition("orders", each, offset) for each, offset in enumerate(GROUP_POSITIONS)]
+    positions = [TopicPartition("orders", partition, offset) for partition, offset in enumerate(GROUP_POSITIONS)]
     consumer.commit(offsets=positions, asynchronous=False)
     consumer.close()
 

@@ -45,7 +45,7 @@ class StateFile:
             body = json.loads(self.path.read_text(encoding="utf-8"))
             if body["format"] != FORMAT or body["format_version"].split(".")[0] != "1":
                 raise ValueError(f"it says {body['format']} {body['format_version']}")
-            return {each["name"]: _service(each) for each in body["services"]}
+            return {service["name"]: _service(service) for service in body["services"]}
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -62,9 +62,9 @@ class StateFile:
             "format_version": FORMAT_VERSION,
             "services": [asdict(service) for _, service in sorted(services.items())],
         }
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        beside.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        beside.replace(self.path)
+        temporary_path = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        temporary_path.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        temporary_path.replace(self.path)
 
 
 def _service(body: dict[str, object]) -> Service:

@@ -50,7 +50,7 @@ def alerts(newest: LagSample, earlier: LagSample | None) -> tuple[Alert, ...]:
         newest: The newest sample.
         earlier: One of the same subject, taken before; None if there is none, and then nothing is said about movement.
     """
-    results = [*_alone(newest), *(() if earlier is None else _beside(newest, earlier))]
+    results = [*_alone(newest), *(() if earlier is None else _between(newest, earlier))]
     severities = list(Severity)
     return tuple(sorted(results, key=lambda alert: severities.index(alert.finding.severity)))
 
@@ -81,7 +81,7 @@ def _alone(sample: LagSample) -> Iterator[Alert]:
         yield Alert(finding=mirror_stalled.finding(message))
 
 
-def _beside(newest: LagSample, earlier: LagSample) -> Iterator[Alert]:
+def _between(newest: LagSample, earlier: LagSample) -> Iterator[Alert]:
     before = {row.key: row for row in earlier.partitions}
     elapsed = newest.taken_at_ms - earlier.taken_at_ms
     for index, group in enumerate(newest.groups):
@@ -94,23 +94,25 @@ def _beside(newest: LagSample, earlier: LagSample) -> Iterator[Alert]:
 def _below(sample: LagSample) -> Iterator[_AlertCase]:
     for row in sample.partitions:
         for side in Cluster:
-            place, start = row.place(side), row.log(side).log_start
-            if place is not None and start is not None and place < start:
-                gone = start - place
+            position, start = row.position_on(side), row.log(side).log_start
+            if position is not None and start is not None and position < start:
+                expired = start - position
                 yield _AlertCase(
                     row,
-                    gone or 0,
-                    f"{place:,} lies below the {side} log's start ({start:,}): up to {many(gone, 'record')} that the "
-                    "job has not read may be gone there",
+                    expired or 0,
+                    f"{position:,} lies below the {side} log's start ({start:,}): up to {many(expired, 'record')} "
+                    "that the job has not read may be gone there",
                 )
 
 
 def _not_mirrored(sample: LagSample) -> Iterator[_AlertCase]:
     for row in sample.partitions:
-        left = lag(row, Cluster.NEW, sample.isolation_level)
-        if left is not None and left < 0:
+        remaining = lag(row, Cluster.NEW, sample.isolation_level)
+        if remaining is not None and remaining < 0:
             yield _AlertCase(
-                row, -left, f"The position is {row.new_position:,}, {many(-left, 'offset')} past the end of the new log"
+                row,
+                -remaining,
+                f"The position is {row.new_position:,}, {many(-remaining, 'offset')} past the end of the new log",
             )
 
 
@@ -124,8 +126,8 @@ def _moved(
         if to is None or since is None or to == since:
             continue
         apart = drift(row, now)
-        beside = "" if apart is None or newest.checkpoint is None else f", {_apart(apart)}"
-        for problem in group_drift(newest.groups[now], since, to, f"{within}{beside}"):
+        suffix = "" if apart is None or newest.checkpoint is None else f", {_apart(apart)}"
+        for problem in group_drift(newest.groups[now], since, to, f"{within}{suffix}"):
             yield _AlertCase(row, abs(to - since), problem.message)
 
 
@@ -146,14 +148,14 @@ def _retention(
             if partition is not None and sample.new.read_at_ms is not None
             if (start := offset_or_none(partition.new.log_start)) is not None
         ]
-        left = start_reaches(starts, offset_or_none(row.new_position)) if len(starts) == 2 else None
-        if left is None or left == 0 or left > RETENTION_HORIZON_MS:
+        remaining_ms = start_reaches(starts, offset_or_none(row.new_position)) if len(starts) == 2 else None
+        if remaining_ms is None or remaining_ms == 0 or remaining_ms > RETENTION_HORIZON_MS:
             continue
         yield _AlertCase(
             row,
-            RETENTION_HORIZON_MS - left,
+            RETENTION_HORIZON_MS - remaining_ms,
             f"The new log's start moved from {starts[0].offset:,} to {starts[1].offset:,}; at this rate it reaches the "
-            f"position, {row.new_position:,}, in {duration(left)}",
+            f"position, {row.new_position:,}, in {duration(remaining_ms)}",
         )
 
 
@@ -163,11 +165,11 @@ def _worst(kind: FindingKind, cases: Iterable[_AlertCase]) -> Iterator[Alert]:
         return
     worst = max(alert_cases, key=lambda case: case.amount)
     concerned = {case.row.key for case in alert_cases}
-    made = of_worst(kind, worst.message, worst.row.topic_partition, others=len(concerned) - 1)
-    yield Alert(finding=made, partitions=len(concerned))
+    worst_finding = of_worst(kind, worst.message, worst.row.topic_partition, others=len(concerned) - 1)
+    yield Alert(finding=worst_finding, partitions=len(concerned))
 
 
-def of_worst(kind: FindingKind, told: str, at: TopicPartition, *, others: int) -> Finding:
+def of_worst(kind: FindingKind, message: str, at: TopicPartition, *, others: int) -> Finding:
     """Return a finding that names the partition where it is worst, and says in how many others it is so."""
     more = f"; so in {many(others, 'more partition')}" if others else ""
-    return kind.finding(f"{told}{more}.", topic=at.topic, partition=at.partition)
+    return kind.finding(f"{message}{more}.", topic=at.topic, partition=at.partition)

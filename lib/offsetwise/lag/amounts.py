@@ -53,19 +53,21 @@ class Totals:
 
 def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | None:
     """Return what is left to read; negative where the position lies past the end, None where either is unknown."""
-    place, last = row.place(side), row.log(side).end(isolation)
-    return None if place is None or last is None else last - place
+    position, last = row.position_on(side), row.log(side).end(isolation)
+    return None if position is None or last is None else last - position
 
 
 def in_time(sample: LagSample) -> bool:
     """Return whether the lag of a sample is a time, because its positions tell no number of records."""
-    places = (at for partition in sample.partitions for at in (partition.position, partition.old.hw, partition.new.hw))
-    return any(isinstance(at, OpaquePosition) for at in places)
+    positions = (
+        at for partition in sample.partitions for at in (partition.position, partition.old.hw, partition.new.hw)
+    )
+    return any(isinstance(at, OpaquePosition) for at in positions)
 
 
 def behind_ms(row: LagPartition, side: Cluster) -> int | None:
     """Return how far a partition is behind in time; 0 of one that is read to its end, None where it is not known."""
-    result = row.behind(side)
+    result = row.time_lag_on(side)
     return None if result is None else 0 if result.left is Left.ENDED else result.ms
 
 
@@ -74,7 +76,7 @@ def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
 
     Partitions that the subject has no position in do not count.
     """
-    times = [behind_ms(row, side) for row in sample.partitions if row.place(side) is not None]
+    times = [behind_ms(row, side) for row in sample.partitions if row.position_on(side) is not None]
     known = [time for time in times if time is not None]
     return Furthest(ms=max(known), unknown=len(times) - len(known)) if known else None
 
@@ -91,18 +93,18 @@ def total(amounts: Iterable[int | None]) -> Total:
     >>> total([150, -100, None])
     Total(left=150, past=100, past_partitions=1, known=2, unknown=1)
     """
-    left = past = past_partitions = known = unknown = 0
+    remaining = past = past_partitions = known = uncounted = 0
     for amount in amounts:
         if amount is None:
-            unknown += 1
+            uncounted += 1
             continue
         known += 1
         if amount < 0:
             past -= amount
             past_partitions += 1
         else:
-            left += amount
-    return Total(left=left, past=past, past_partitions=past_partitions, known=known, unknown=unknown)
+            remaining += amount
+    return Total(left=remaining, past=past, past_partitions=past_partitions, known=known, unknown=uncounted)
 
 
 def totals(sample: LagSample) -> Totals:

@@ -100,12 +100,12 @@ class Recording:
         self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
     ) -> tuple[StoredSample, ...]:
         """Return samples since a time that hold only the partitions named, thinned as `window`, ascending."""
-        wanted = set(keys)
+        requested = set(keys)
         return tuple(
             replace(
                 sample,
                 sample=replace(
-                    sample.sample, partitions=tuple(row for row in sample.sample.partitions if row.key in wanted)
+                    sample.sample, partitions=tuple(row for row in sample.sample.partitions if row.key in requested)
                 ),
             )
             for sample in self._thinned(subject, since_ms, most)

@@ -33,7 +33,7 @@ class CopiesFound:
 
     end: int
     outcome: Outcome
-    told: str
+    message: str
     """Why, in one sentence."""
 
 
@@ -64,7 +64,7 @@ class LogWatch:
 
     still_for_ms: int
     """How long a log has to stand still."""
-    looks: int = 0
+    look_count: int = 0
     cluster_id: str | None = None
     _logs: dict[TopicPartition, _PartitionLog] = field(default_factory=dict)
     _began_ms: int = 0
@@ -82,7 +82,7 @@ class LogWatch:
     @property
     def grows(self) -> bool:
         """Whether the newest of several looks found that a log had moved, or was not told where it ends."""
-        return self.looks > 1 and any(self._state(log)[0] is CutoverState.OPEN for log in self._logs.values())
+        return self.look_count > 1 and any(self._state(log)[0] is CutoverState.OPEN for log in self._logs.values())
 
     @property
     def frozen_topics(self) -> frozenset[str]:
@@ -95,29 +95,31 @@ class LogWatch:
         """Whether further looks say the same: every log has stood still for long enough, or one grows."""
         return self.grows or self.least_still_ms >= self.still_for_ms
 
-    def heard(self, look: LogsLook, *, began_ms: int, over_ms: int, clock_ms: int) -> None:
+    def heard(self, observation: LogsLook, *, began_ms: int, over_ms: int, clock_ms: int) -> None:
         """Take the next look in.
 
         Args:
-            look: What it showed.
+            observation: What it showed.
             began_ms: When it began, by a clock that is never set.
             over_ms: When it was over, by the same.
             clock_ms: When it was over, epoch ms.
         """
-        self.looks += 1
-        self.cluster_id = self.cluster_id or look.cluster_id
+        self.look_count += 1
+        self.cluster_id = self.cluster_id or observation.cluster_id
         self._began_ms = began_ms
-        gone = dict.fromkeys(self._logs.keys() - look.logs.keys(), LogEnd(None, None, "it is not there any more"))
-        for at, end in {**look.logs, **gone}.items():
-            writers = look.writers.get(at, ())
+        removed = dict.fromkeys(
+            self._logs.keys() - observation.logs.keys(), LogEnd(None, None, "it is not there any more")
+        )
+        for at, end in {**observation.logs, **removed}.items():
+            writers = observation.writers.get(at, ())
             self._logs[at] = _next(self._logs.get(at), end, writers, over_ms=over_ms, clock_ms=clock_ms)
 
     def missed(self) -> None:
         """Take in that a look came to nothing: where the logs end is not known."""
-        self.looks += 1
-        unknown = LogEnd(None, None, "the cluster gave no answer")
+        self.look_count += 1
+        no_answer = LogEnd(None, None, "the cluster gave no answer")
         for at, log in self._logs.items():
-            self._logs[at] = replace(log, newest=unknown, since_ms=None, moved_from=None)
+            self._logs[at] = replace(log, newest=no_answer, since_ms=None, moved_from=None)
 
     def partitions(
         self, new_topic: Callable[[str], str], copies: Mapping[TopicPartition, CopiesFound]
@@ -136,7 +138,7 @@ class LogWatch:
     ) -> CutoverPartition:
         state, message = self._state(log)
         if state is CutoverState.FROZEN and copies is not None and copies.end == log.newest.end:
-            message = f"{message} {copies.told}"
+            message = f"{message} {copies.message}"
             state = CutoverState.COPIED if copies.outcome is Outcome.PASSED else state
         return CutoverPartition(
             topic=at.topic,
@@ -161,7 +163,7 @@ class LogWatch:
         if end is None or stable is None:
             why = log.newest.error or "its leader did not say"
             return CutoverState.OPEN, f"Where the log ends is not known: {why}."
-        if self.looks == 1:
+        if self.look_count == 1:
             return CutoverState.OPEN, f"It ends at {end:,}; one look does not tell whether it grows."
         if log.moved_from is not None and log.moved_from > end:
             return CutoverState.OPEN, f"The log became shorter: it ended at {log.moved_from:,}, and now at {end:,}."

@@ -50,5 +50,5 @@ def partition_from(view: PartitionView, proven: Proven) -> PartitionView:
     return replace(view, history=history, new=new)
 
 
-def _at(row: LagPartition, found: PartitionComparison) -> LagPartition:
-    return replace(row, new_position=found.new_offset, method=found.method, exactness=found.exactness)
+def _at(row: LagPartition, comparison: PartitionComparison) -> LagPartition:
+    return replace(row, new_position=comparison.new_offset, method=comparison.method, exactness=comparison.exactness)

@@ -46,5 +46,5 @@ def start_reaches(starts: Sequence[Moment], position: int | None) -> int | None:
         return None
     if starts[-1].offset > position:
         return 0
-    moving = rate(starts)
-    return None if moving is None else moving.time_for(position - starts[-1].offset)
+    pace = rate(starts)
+    return None if pace is None else pace.time_for(position - starts[-1].offset)

@@ -99,12 +99,12 @@ def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: i
 def judged(samples: Sequence[LagSample], key: Key, side: Cluster) -> LagSide:
     """Judge one partition on one cluster over samples that ascend in time."""
     row = next((row for row in samples[-1].partitions if row.key == key), None) if samples else None
-    place = None if row is None else offset_or_none(row.place(side))
+    position = None if row is None else offset_or_none(row.position_on(side))
     ends = ends_of(samples, key, side)
     # A time is judged at the newest sample: without its log end, nothing is known.
     read = bool(samples) and bool(ends) and ends[-1].at_ms >= samples[-1].taken_at_ms
     return LagSide(
-        time=time_lag(ends if read else (), place),
+        time=time_lag(ends if read else (), position),
         growth=rate(ends),
-        start_reaches_ms=start_reaches(starts_of(samples, key, side), place) if read else None,
+        start_reaches_ms=start_reaches(starts_of(samples, key, side), position) if read else None,
     )

@@ -298,7 +298,9 @@ class Checkpoint:
 
     def planned_ms(self, batch: int | None) -> int | None:
         """Return when a retained batch was planned, epoch ms; an engine that does not know writes 0."""
-        return next((each.timestamp_ms or None for each in self.details.batches if each.id == batch), None)
+        return next(
+            (candidate.timestamp_ms or None for candidate in self.details.batches if candidate.id == batch), None
+        )
 
     @property
     def restart_planned_ms(self) -> int | None:

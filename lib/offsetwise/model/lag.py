@@ -81,11 +81,11 @@ class LagPartition(OfTwins):
         """Return the log on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
-    def place(self, side: Cluster) -> Position | None:
+    def position_on(self, side: Cluster) -> Position | None:
         """Return the subject's next record on one cluster."""
         return self.position if side is Cluster.OLD else self.new_position
 
-    def behind(self, side: Cluster) -> Behind | None:
+    def time_lag_on(self, side: Cluster) -> Behind | None:
         """Return how far the subject is behind in time on one cluster."""
         return self.behind_old if side is Cluster.OLD else self.behind_new
 

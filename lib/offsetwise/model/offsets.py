@@ -82,8 +82,8 @@ class PositionText(DecimalString):
             return number
 
         def parsed(text: Any) -> Any:
-            found = (parse(text) for parse in others) if isinstance(text, str) else ()
-            position = next((each for each in found if each is not None), None)
+            positions = (parse(text) for parse in others) if isinstance(text, str) else ()
+            position = next((candidate for candidate in positions if candidate is not None), None)
             if position is None:
                 raise ValueError("expected the text of a position")
             return position

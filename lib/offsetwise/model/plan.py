@@ -168,7 +168,7 @@ class TargetBefore:
     """As the plug-in reads it: names that people understand, each with a text or a number; null where nothing was."""
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         """It as a part of a sentence."""
         return ", ".join(f"{key}: {'nothing' if value is None else value}" for key, value in self.before.items())
 

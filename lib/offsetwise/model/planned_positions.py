@@ -56,7 +56,7 @@ class Proof:
     def has_records(self) -> bool:
         """Whether it names a record."""
         part = (record for proof in self.parts for record in (proof.before, proof.after))
-        return any(one is not None for one in (self.before, self.after, *part))
+        return any(record is not None for record in (self.before, self.after, *part))
 
     @property
     def timed(self) -> bool:
@@ -64,9 +64,9 @@ class Proof:
         return self.identity.partition(", ")[0] == "timestamp"
 
     @classmethod
-    def of(cls, evidence: Evidence, old: AnyPosition | None, place: AnyPosition | None) -> Proof | None:
+    def of(cls, evidence: Evidence, old: AnyPosition | None, new: AnyPosition | None) -> Proof | None:
         """Take the nearest records on both sides of a place that stand on both logs; None where none was read."""
-        if not evidence.salt or place is None or old is None:
+        if not evidence.salt or new is None or old is None:
             return None
         if evidence.parts:
             return cls(salt=evidence.salt, identity=evidence.identity, parts=evidence.parts)
@@ -75,8 +75,8 @@ class Proof:
             for neighbour in evidence.neighbours
             if neighbour.old_offset is not None and neighbour.new_offset is not None
         ]
-        below = [n for n, o, t in both if n.side is Side.READ and o < old and t < place]
-        above = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= place]
+        below = [n for n, o, t in both if n.side is Side.READ and o < old and t < new]
+        above = [n for n, o, t in both if n.side is Side.UNREAD and o >= old and t >= new]
         below = below or _alike([n for n in evidence.neighbours if n.side is Side.READ][::-1])
         above = above or _alike([n for n in evidence.neighbours if n.side is Side.UNREAD])
         if not below and not above:

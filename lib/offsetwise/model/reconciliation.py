@@ -64,15 +64,15 @@ class Reconciliation:
     def summary(self) -> str:
         """Describe the result in one sentence."""
         both, missing, duplicated, foreign = (
-            sum(getattr(each, name) for each in self.partitions)
+            sum(getattr(partition, name) for partition in self.partitions)
             for name in ("both", "missing", "duplicated", "foreign")
         )
         names = self.old_topic if self.old_topic == self.new_topic else f"{self.old_topic} and {self.new_topic}"
-        told = f"{names}: {both:,} records are on both clusters"
+        sentence = f"{names}: {both:,} records are on both clusters"
         if self.agrees:
-            return f"{told}, and nothing differs."
-        differing = len({each.partition for each in self.differences})
+            return f"{sentence}, and nothing differs."
+        differing = len({difference.partition for difference in self.differences})
         return (
-            f"{told}; on the new cluster {missing:,} are missing, {duplicated:,} are there too often and {foreign:,} "
-            f"are its own, in {differing} of {len(self.partitions):,} partitions."
+            f"{sentence}; on the new cluster {missing:,} are missing, {duplicated:,} are there too often and "
+            f"{foreign:,} are its own, in {differing} of {len(self.partitions):,} partitions."
         )

@@ -37,7 +37,7 @@ _UNUSED_S: Final = 30 * 86_400
 _LIMIT_S: Final = 900
 _CHOSEN: Final = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile")
 _LEAST_PRIORITY: Final = 19
-_left: set[Path] = set()
+_handled: set[Path] = set()
 """Archives that a child will make when this process ends."""
 
 
@@ -53,8 +53,8 @@ def archive_options(java: str) -> list[str]:
         archive = archive_for(java)
         if usable(archive):
             return [f'"-XX:SharedArchiveFile={archive}"', "-XX:+VerifySharedSpaces"]
-        if archive not in _left and not _tried_lately(archive):
-            _left.add(archive)
+        if archive not in _handled and not _tried_lately(archive):
+            _handled.add(archive)
             atexit.register(_leave_to_a_child, archive)
     except OSError:
         pass
@@ -70,9 +70,9 @@ def archive_for(java: str) -> Path:
     runtime = Path(java).resolve(strict=True)
     libraries = runtime.parent.parent / "lib" / "modules"
     jars = spark_home() / "jars"
-    seen = [_state(path) for path in (runtime, libraries) if path.exists()]
-    seen += sorted(_state(path) for path in jars.iterdir())
-    digest = sha256(repr(seen).encode()).hexdigest()
+    states = [_state(path) for path in (runtime, libraries) if path.exists()]
+    states += sorted(_state(path) for path in jars.iterdir())
+    digest = sha256(repr(states).encode()).hexdigest()
     return cache_folder().with_name("classes") / f"spark-{pyspark.__version__}-{digest[:16]}.jsa"
 
 
@@ -162,12 +162,12 @@ def _alone(archive: Path) -> Iterator[int | None]:
         os.close(lock)
 
 
-def _record(made: Path) -> None:
+def _record(archive: Path) -> None:
     """Let a JVM, started as any other, keep its classes when it ends: another launch has another class path."""
     from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it asks this module for options
 
     given = os.environ.get(OPTIONS, "")
-    os.environ[OPTIONS] = f'{given} "-XX:ArchiveClassesAtExit={made}"'
+    os.environ[OPTIONS] = f'{given} "-XX:ArchiveClassesAtExit={archive}"'
     try:
         spark = open_session(SparkSettings(master="local[1]"), kafka=True)
     finally:

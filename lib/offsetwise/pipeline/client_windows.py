@@ -60,8 +60,8 @@ def read_answer(text: object, token: str, task: Task) -> Answer:
         raise foreign_answer(f"no answer of this release: {error.error_count()} of its values do not fit") from error
     if read.token != token:
         raise foreign_answer("the answer to another question")
-    asked = {RecordQuestion.CUT: read.cut, RecordQuestion.PROBE: read.probe, RecordQuestion.SAME: read.same}
-    if asked[task.question] is None or sum(part is not None for part in asked.values()) != 1:
+    parts = {RecordQuestion.CUT: read.cut, RecordQuestion.PROBE: read.probe, RecordQuestion.SAME: read.same}
+    if parts[task.question] is None or sum(part is not None for part in parts.values()) != 1:
         raise foreign_answer(f"no answer to whether the records are the same, or where: {task.question}")
     if any(not span.start <= offset <= span.end for span, offset in _offsets(read, task)):
         raise foreign_answer("an answer about offsets that were not to be read")
@@ -94,9 +94,9 @@ def _contradictions(read: Answer, task: Task) -> Iterator[str]:
         yield from _in_cut(read.cut, task)
         counts += _counts(read.cut)
     if read.probe is not None:
-        seen = (read.probe.agree, read.probe.alike, read.probe.differ)
-        counts += seen
-        if sum(seen) > min(most):
+        probe_counts = (read.probe.agree, read.probe.alike, read.probe.differ)
+        counts += probe_counts
+        if sum(probe_counts) > min(most):
             yield "more probed than was read"
     if any(count is not None and count < 0 for count in counts):
         yield "a negative number of records"
@@ -161,7 +161,7 @@ _UNREAD: Final = {
 def answer_by_clients(
     spark: SparkSession,
     clients: Mapping[Cluster, Mapping[str, str]],
-    asked: Sequence[Sequence[LocatedTask]],
+    task_lists: Sequence[Sequence[LocatedTask]],
     *,
     isolation: IsolationLevel,
     salt: bytes,
@@ -172,7 +172,7 @@ def answer_by_clients(
     Args:
         spark: A session whose workers have librdkafka.
         clients: librdkafka's properties of both clusters, secrets resolved.
-        asked: The tasks of each partition: one client reads them, so that windows that overlap are read once.
+        task_lists: The tasks of each partition: one client reads them, so that windows that overlap are read once.
         isolation: What the job reads.
         salt: Keys the hashes.
         watch: Called several times a second; what it raises ends the job and is raised here.
@@ -185,16 +185,16 @@ def answer_by_clients(
         SparkError: The job failed.
     """
     consumers = _consumers(clients, isolation)
-    offsets = sum(len(task.task.old) + len(task.task.new) for some in asked for task in some)
+    offsets = sum(len(task.task.old) + len(task.task.new) for some in task_lists for task in some)
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    table = spark.createDataFrame(pa.table({"asked": pa.array([row(some) for some in asked], pa.string())}))
+    table = spark.createDataFrame(pa.table({"asked": pa.array([row(some) for some in task_lists], pa.string())}))
     answered = table.coalesce(max(1, min(most, offsets // OFFSETS_PER_TASK))).mapInArrow(
         partial(answer_windows, consumers, salt), WINDOW_SCHEMA
     )
     with spark_errors():
         given = interruptible(spark, answered.toArrow, watch)
     rows = rows_of(given, {"task": int, "answer": str, "failed": str, "told": str})
-    return _read_answers(rows, {task.number: task for tasks in asked for task in tasks})
+    return _read_answers(rows, {task.number: task for tasks in task_lists for task in tasks})
 
 
 def _consumers(
@@ -216,21 +216,21 @@ def _read_answers(
     given: Sequence[Mapping[str, Any]], questions: Mapping[int, LocatedTask]
 ) -> dict[int, Answer | ClusterError]:
     """Return the workers' answers by number of the task, checked: each is to a question that was asked, once."""
-    once(each["task"] for each in given)
+    once(answer_row["task"] for answer_row in given)
     answers: dict[int, Answer | ClusterError] = {}
-    for each in given:
-        question = questions.get(each["task"])
+    for answer_row in given:
+        question = questions.get(answer_row["task"])
         if question is None:
-            raise foreign_answer(f"one to a question {each['task']!r} that was not asked")
-        if each["failed"] is not None and each["answer"] is not None:
+            raise foreign_answer(f"one to a question {answer_row['task']!r} that was not asked")
+        if answer_row["failed"] is not None and answer_row["answer"] is not None:
             raise foreign_answer(f"an answer and a failure to question {question.number}")
-        if each["failed"] is not None:
-            if each["failed"] not in _UNREAD:
-                raise foreign_answer(f"a failure {str(each['failed'])[:60]!r} that it does not know")
-            kind, problem, fix = _UNREAD[RangeFailure(each["failed"])]
-            answers[question.number] = kind(f"{problem}: {each['told']}. No result was used.", fix=fix)
-        elif each["answer"] is not None:
-            answers[question.number] = read_answer(each["answer"], question.token, question.task)
+        if answer_row["failed"] is not None:
+            if answer_row["failed"] not in _UNREAD:
+                raise foreign_answer(f"a failure {str(answer_row['failed'])[:60]!r} that it does not know")
+            kind, problem, fix = _UNREAD[RangeFailure(answer_row["failed"])]
+            answers[question.number] = kind(f"{problem}: {answer_row['told']}. No result was used.", fix=fix)
+        elif answer_row["answer"] is not None:
+            answers[question.number] = read_answer(answer_row["answer"], question.token, question.task)
     return answers
 
 

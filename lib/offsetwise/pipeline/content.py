@@ -14,7 +14,7 @@ from offsetwise.model import Cluster, TopicPartition
 from offsetwise.pipeline.window_reader import Ask, Place, WindowReader
 from offsetwise.ports.looks import SeenLog, disagreements
 from offsetwise.position import offset_or_none
-from offsetwise.translation.preserved import Probe, places, preserved
+from offsetwise.translation.preserved import Probe, preserved, probe_spans
 from offsetwise.translation.search import (
     SearchPhase,
     Span,
@@ -97,7 +97,9 @@ class ContentMatch:
                 elif renewed in again:
                     results[ask] = replace(again[renewed], answer=moved()) if renewed in still else again[renewed]
                     differ |= {ask: differ_again[renewed]} if renewed in differ_again else {}
-        results |= {ask: FoundPosition(answer=looks_differ(told)) for ask, told in differ.items() if ask in results}
+        results |= {
+            ask: FoundPosition(answer=looks_differ(message)) for ask, message in differ.items() if ask in results
+        }
         return {ask: position for ask, position in results.items() if ask not in self.reader.unread}
 
     def same_records(self, asks: Sequence[Ask]) -> dict[Ask, bool]:
@@ -122,7 +124,10 @@ class ContentMatch:
         return {
             ask: bool(given.same)
             for ask, given in answers.items()
-            if all(_still_holds(side, log, *look) for side, log, look in zip(Cluster, ask.seen, logs[ask], strict=True))
+            if all(
+                _still_holds(side, log, *observation)
+                for side, log, observation in zip(Cluster, ask.logs, logs[ask], strict=True)
+            )
         }
 
     def _task(self, ask: Ask, windows: Windows) -> Task:
@@ -135,32 +140,32 @@ class ContentMatch:
             new_whole=ask.target.new,
             natives_excluded=ask.natives_excluded,
             last=windows.last,
-            until=self.batch_ends.get(ask.place),
+            until=self.batch_ends.get(ask.old_position),
         )
 
     def _probe(self, asks: Sequence[Ask]) -> dict[Ask, FoundPosition]:
         probes: dict[Ask, list[tuple[Span, Answer]]] = {ask: [] for ask in asks}
-        spans = {ask: places(ask.target.position, ask.target.old, ask.target.new) for ask in asks}
+        spans = {ask: probe_spans(ask.target.position, ask.target.old, ask.target.new) for ask in asks}
         for depth in range(max((len(span) for span in spans.values()), default=0)):
             tasks = {
                 ask: Task(
                     question=RecordQuestion.PROBE,
                     position=ask.target.position,
-                    old=each[depth],
-                    new=each[depth],
+                    old=ask_spans[depth],
+                    new=ask_spans[depth],
                     old_whole=ask.target.old,
                     new_whole=ask.target.new,
                 )
-                for ask, each in spans.items()
-                if depth < len(each) and ask not in self.reader.unread
+                for ask, ask_spans in spans.items()
+                if depth < len(ask_spans) and ask not in self.reader.unread
             }
             for ask, given in self.reader.answers(tasks, "probe offsets that the link is said to keep").items():
                 probes[ask].append((spans[ask][depth], given))
         results = {}
-        for ask, seen in probes.items():
-            near = [answer for span, answer in seen if span.start <= ask.target.position <= span.end]
-            every = [answer.probe or Probe() for _, answer in seen]
-            offsets = sum(len(span) for span, _ in seen)
+        for ask, observations in probes.items():
+            near = [answer for span, answer in observations if span.start <= ask.target.position <= span.end]
+            every = [answer.probe or Probe() for _, answer in observations]
+            offsets = sum(len(span) for span, _ in observations)
             results[ask] = FoundPosition(
                 answer=max(near, key=lambda answer: len(answer.kept), default=Answer()),
                 probes=sum(every, Probe()),
@@ -188,7 +193,9 @@ class ContentMatch:
             step = (
                 f"locate {locating} positions" if locating else f"examine what lies ahead of {len(windows):,} positions"
             )
-            answers = self.reader.answers({ask: self._task(ask, each) for ask, each in windows.items()}, step)
+            answers = self.reader.answers(
+                {ask: self._task(ask, ask_windows) for ask, ask_windows in windows.items()}, step
+            )
             times = self._times(windows, answers)
             following: dict[Ask, Windows] = {}
             for ask, given in answers.items():
@@ -196,9 +203,9 @@ class ContentMatch:
                 results[ask] = _updated(results[ask], read, given, times.get(ask))
                 nearby = _with_origin(given)
                 target = affordable(ask.target, given.record_bytes)
-                wanted = next_windows(target, read, nearby, at_time=times.get(ask)) if nearby else None
-                if wanted is not None:
-                    following[ask] = wanted
+                requested = next_windows(target, read, nearby, at_time=times.get(ask)) if nearby else None
+                if requested is not None:
+                    following[ask] = requested
             windows = _within_budget(self._hopeful(following, jobs), jobs)
         results = self._hopeful(results, jobs)
         cuts = {
@@ -206,31 +213,31 @@ class ContentMatch:
         }
         return results | self._settled(results, cuts, latest)
 
-    def _hopeful(self, asked: dict[Ask, _T], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, _T]:
+    def _hopeful(self, requests: dict[Ask, _T], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, _T]:
         """Leave out what only jobs ask for that cannot be read whole any more."""
         if not self.reader.unread:
-            return asked
+            return requests
         whole = {ask for job in jobs if self.reader.unread.keys().isdisjoint(job) for ask in job}
-        return {ask: each for ask, each in asked.items() if ask in whole}
+        return {ask: request for ask, request in requests.items() if ask in whole}
 
     def _settled(
-        self, found: Mapping[Ask, FoundPosition], cuts: Mapping[Ask, Cut], latest: Mapping[Ask, Windows]
+        self, positions: Mapping[Ask, FoundPosition], cuts: Mapping[Ask, Cut], latest: Mapping[Ask, Windows]
     ) -> dict[Ask, FoundPosition]:
         """Look further down for copies of unread records, where the cut may skip some."""
         earliest = self._earliest(cuts)
         windows: dict[Ask, Windows] = {}
         for ask, cut in cuts.items():
-            target = affordable(ask.target, found[ask].answer.record_bytes)
-            wanted = earlier_windows(target, latest[ask], cut, earliest[ask])
-            if wanted is not None:
-                windows[ask] = wanted
-        results = {ask: found[ask] for ask in cuts}
+            target = affordable(ask.target, positions[ask].answer.record_bytes)
+            requested = earlier_windows(target, latest[ask], cut, earliest[ask])
+            if requested is not None:
+                windows[ask] = requested
+        results = {ask: positions[ask] for ask in cuts}
         if windows:
             step = f"look further down for copies of {len(windows):,} positions"
             for ask, given in self.reader.answers(
-                {ask: self._task(ask, each) for ask, each in windows.items()}, step
+                {ask: self._task(ask, ask_windows) for ask, ask_windows in windows.items()}, step
             ).items():
-                results[ask] = _updated(found[ask], windows[ask], given, None)
+                results[ask] = _updated(positions[ask], windows[ask], given, None)
         for ask, position in results.items():
             if position.answer.cut is not None:
                 cut = settled(position.answer.cut, earliest[ask])
@@ -261,13 +268,13 @@ class ContentMatch:
 
     def _reached(self, times: Mapping[Ask, int]) -> dict[Ask, int | None]:
         """Look up where the new log reached a time: in one call, and one more for each further time of a partition."""
-        left = {(ask.new_partition, time) for ask, time in times.items()}
+        remaining = {(ask.new_partition, time) for ask, time in times.items()}
         known: dict[tuple[TopicPartition, int], int | None] = {}
-        while left:
-            now = dict(sorted(left))
+        while remaining:
+            now = dict(sorted(remaining))
             offsets = self.offsets_for_times(now)
             known |= {(partition, time): offsets.get(partition) for partition, time in now.items()}
-            left -= now.items()
+            remaining -= now.items()
         return {ask: known[ask.new_partition, time] for ask, time in times.items()}
 
     def _looked_again(self, asks: Sequence[Ask]) -> tuple[dict[Ask, Ask], dict[Ask, str]]:
@@ -279,25 +286,30 @@ class ContentMatch:
         """
         passed: dict[Ask, Ask] = {}
         differ: dict[Ask, str] = {}
-        for ask, looks in self._logs_now(asks).items():
+        for ask, observations in self._logs_now(asks).items():
             target = ask.target
             message = next(
-                (clause for each in zip(Cluster, ask.seen, looks, strict=True) for clause in _disagreeing(*each)), None
+                (
+                    clause
+                    for arguments in zip(Cluster, ask.logs, observations, strict=True)
+                    for clause in _disagreeing(*arguments)
+                ),
+                None,
             )
-            starts = [offset_or_none(log.log_start) for _, log in looks]
+            starts = [offset_or_none(log.log_start) for _, log in observations]
             if message is not None:
                 differ[ask] = message
             elif (
                 None in starts
-                or any(log.hw is None for _, log in looks)
+                or any(log.hw is None for _, log in observations)
                 or starts != [target.old.start, target.new.start]
             ):
                 spans = [
                     replace(span, start=min(span.start if start is None else start, span.end))
-                    for (span, _), start in zip(looks, starts, strict=True)
+                    for (span, _), start in zip(observations, starts, strict=True)
                 ]
-                logs = (looks[0][1], looks[1][1])
-                passed[ask] = replace(ask, target=replace(target, old=spans[0], new=spans[1]), seen=logs)
+                logs = (observations[0][1], observations[1][1])
+                passed[ask] = replace(ask, target=replace(target, old=spans[0], new=spans[1]), logs=logs)
         return passed, differ
 
     def _logs_now(self, asks: Sequence[Ask]) -> dict[Ask, tuple[tuple[Span, SeenLog], ...]]:
@@ -309,32 +321,32 @@ class ContentMatch:
         return {ask: ((ask.target.old, old[ask.partition]), (ask.target.new, new[ask.new_partition])) for ask in asks}
 
 
-def _still_holds(side: Cluster, seen: SeenLog, span: Span, log: SeenLog) -> bool:
+def _still_holds(side: Cluster, previous: SeenLog, span: Span, log: SeenLog) -> bool:
     start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
-    if start is None or end is None or next(disagreements(side, seen, log), None) is not None:
+    if start is None or end is None or next(disagreements(side, previous, log), None) is not None:
         return False
     return start <= span.start and span.end <= end
 
 
-def _disagreeing(side: Cluster, seen: SeenLog, look: tuple[Span, SeenLog]) -> Iterator[str]:
+def _disagreeing(side: Cluster, previous: SeenLog, observation: tuple[Span, SeenLog]) -> Iterator[str]:
     """Yield how a second look disagrees with the first one, or with what was read of the log."""
-    span, log = look
-    yield from disagreements(side, seen, log)
+    span, log = observation
+    yield from disagreements(side, previous, log)
     yield from disagreements(side, SeenLog(log_start=span.start, hw=span.end), log)
 
 
-def _updated(found: FoundPosition, read: Windows, given: Answer, at_time: int | None) -> FoundPosition:
-    located = found.answer.cut
+def _updated(result: FoundPosition, read: Windows, given: Answer, at_time: int | None) -> FoundPosition:
+    located = result.answer.cut
     if read.phase is not SearchPhase.LOCATE and located is not None and given.cut is not None:
         best = better(located, given.cut)
-        given = replace(given, cut=best) if best is given.cut else replace(found.answer, cut=best)
+        given = replace(given, cut=best) if best is given.cut else replace(result.answer, cut=best)
     return replace(
-        found,
+        result,
         answer=given,
-        old_offsets_read=found.old_offsets_read + len(read.old),
-        new_offsets_read=found.new_offsets_read + len(read.new),
-        rounds=found.rounds + 1,
-        at_time=found.at_time if at_time is None else at_time,
+        old_offsets_read=result.old_offsets_read + len(read.old),
+        new_offsets_read=result.new_offsets_read + len(read.new),
+        rounds=result.rounds + 1,
+        at_time=result.at_time if at_time is None else at_time,
     )
 
 
@@ -348,7 +360,7 @@ def _with_origin(given: Answer) -> Cut | None:
 
 def _within_budget(windows: Mapping[Ask, Windows], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, Windows]:
     """Drop the widest confirming reads beyond what one round may read for each job that asks for them."""
-    asks = {ask for ask, each in windows.items() if each.phase is SearchPhase.LOCATE}
+    asks = {ask for ask, ask_windows in windows.items() if ask_windows.phase is SearchPhase.LOCATE}
     for job in jobs:
         total = 0
         sizes = {ask: len(windows[ask].old) + len(windows[ask].new) for ask in job if ask in windows}
@@ -356,4 +368,4 @@ def _within_budget(windows: Mapping[Ask, Windows], jobs: Sequence[Sequence[Ask]]
             total += sizes[ask]
             if total <= ROUND_BUDGET_OFFSETS:
                 asks.add(ask)
-    return {ask: each for ask, each in windows.items() if ask in asks}
+    return {ask: ask_windows for ask, ask_windows in windows.items() if ask in asks}

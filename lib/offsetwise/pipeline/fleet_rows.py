@@ -55,10 +55,10 @@ def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
     """
     try:
         table.validate(full=True)
-        places, rows = table["id"].cast(pa.int64()).to_pylist(), table["row"].cast(pa.binary()).to_pylist()
+        indexes, rows = table["id"].cast(pa.int64()).to_pylist(), table["row"].cast(pa.binary()).to_pylist()
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise foreign_answer(f"other rows than those of {count} checkpoints") from error
-    results = {place: row for place, row in zip(places, rows, strict=True) if place is not None and row is not None}
+    results = {index: row for index, row in zip(indexes, rows, strict=True) if index is not None and row is not None}
     if len(rows) != count or results.keys() != set(range(count)):
         raise foreign_answer(f"other rows than those of {count} checkpoints")
     return results

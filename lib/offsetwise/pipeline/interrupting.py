@@ -208,13 +208,13 @@ def work_on_spark(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 results: list[Any] = [*work(tasks[number::count])]
-                told = zip(tokens[number::count], [asdict(result) for result in results], strict=True)
-                yield pa.RecordBatch.from_pylist([{"number": number, "results": json.dumps([*told])}])
+                pairs = zip(tokens[number::count], [asdict(result) for result in results], strict=True)
+                yield pa.RecordBatch.from_pylist([{"number": number, "results": json.dumps([*pairs])}])
 
     table = spark.range(0, count, numPartitions=count).mapInArrow(done, "number long, results string")
     with spark_errors():
-        found: list[dict[str, Any]] = interruptible(spark, table.toArrow, watch).to_pylist()
-    return ordered_results(found, tokens=tokens, shares=count, kind=kind)
+        rows: list[dict[str, Any]] = interruptible(spark, table.toArrow, watch).to_pylist()
+    return ordered_results(rows, tokens=tokens, shares=count, kind=kind)
 
 
 def exact_reader(adapter: TypeAdapter[Any], *, int64: bool = False) -> SchemaValidator:
@@ -227,14 +227,14 @@ def exact_reader(adapter: TypeAdapter[Any], *, int64: bool = False) -> SchemaVal
 
 def _exactly(schema: Any, *, int64: bool) -> Any:
     if isinstance(schema, list):
-        return [_exactly(each, int64=int64) for each in schema]
+        return [_exactly(subschema, int64=int64) for subschema in schema]
     if not isinstance(schema, dict):
         return schema
     if IN_FILES_FIRST in (schema.get("metadata") or {}):
         return schema["choices"][-1]  # workers, which have no pydantic, write numbers as numbers
     if schema.get("type") == "default":
         return _exactly(schema["schema"], int64=int64)  # they leave no field out
-    results = {key: _exactly(each, int64=int64) for key, each in schema.items()}
+    results = {key: _exactly(subschema, int64=int64) for key, subschema in schema.items()}
     match results.get("type"):
         case "int":
             results |= {"strict": True} | ({"ge": -(2**63), "le": 2**63 - 1} if int64 else {})

@@ -48,7 +48,7 @@ def connector_jars(java: Callable[[], str]) -> list[str]:
         ConnectorError: The lock knows no connector of this PySpark, or the jars cannot be fetched or are others.
     """
     name = f"spark-kafka-{pyspark.__version__}"
-    known = sorted(each.removeprefix("spark-kafka-") for each in locked() if each.startswith("spark-kafka-"))
+    known = sorted(entry.removeprefix("spark-kafka-") for entry in locked() if entry.startswith("spark-kafka-"))
     if name not in locked():
         raise ConnectorError(
             f"Spark's Kafka connector of PySpark {pyspark.__version__}: expected its SHA-256 in jars.lock, found those "
@@ -128,9 +128,11 @@ def _absolute(paths: str) -> str:
 
 def _escaped(text: str) -> str:
     """Write a key or value so that `java.util.Properties` reads it back, whatever is in it."""
-    return "".join(one if one.isascii() and one.isalnum() else _unicode(one) for one in text)
+    return "".join(
+        character if character.isascii() and character.isalnum() else _unicode(character) for character in text
+    )
 
 
-def _unicode(one: str) -> str:
-    units = one.encode("utf-16-be", "surrogatepass").hex()
+def _unicode(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

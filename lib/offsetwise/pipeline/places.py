@@ -22,7 +22,7 @@ _PLACE: Final = {"topic": str, "partition": int, "offset": int}
 def read_places(
     spark: SparkSession,
     properties: Mapping[str, str],
-    places: Sequence[tuple[TopicPartition, int]],
+    positions: Sequence[tuple[TopicPartition, int]],
     *,
     isolation: IsolationLevel,
     salt: bytes,
@@ -36,7 +36,7 @@ def read_places(
         ClusterError: The cluster cannot be read by Spark.
         SparkError: The job failed.
     """
-    ranges = list(_ranges(places))
+    ranges = list(_ranges(positions))
     if not ranges:
         return {}
     with spark_errors():
@@ -47,14 +47,14 @@ def read_places(
         raise foreign_answer(f"the columns {', '.join(table.column_names)[:200]}") from error
     keys = [(TopicPartition(row["topic"], row["partition"]), row["offset"]) for row in rows]
     once(keys)
-    if not set(keys) <= set(places):
+    if not set(keys) <= set(positions):
         raise foreign_answer("records at offsets that were not to be read")
     return {key: records_of(table.slice(row, 1)) for row, key in enumerate(keys)}
 
 
-def _ranges(places: Iterable[tuple[TopicPartition, int]]) -> Iterator[OffsetRange]:
+def _ranges(positions: Iterable[tuple[TopicPartition, int]]) -> Iterator[OffsetRange]:
     """Join places that follow one another."""
-    for at, group in groupby(sorted(set(places)), key=itemgetter(0)):
+    for at, group in groupby(sorted(set(positions)), key=itemgetter(0)):
         offsets = [offset for _, offset in group]
         first = offsets[0]
         for offset, following in zip(offsets, [*offsets[1:], None], strict=True):

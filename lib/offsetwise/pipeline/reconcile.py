@@ -73,15 +73,15 @@ def reconcile(
     ):
         old_traits, new_traits = _traits(old_records), _traits(new_records)
         ignored = PROVENANCE_HEADERS | (_header_names(new_traits) - _header_names(old_traits))
-        partitions = sorted({each.partition for each in (*old.ranges, *new.ranges)})
-        untimed = {each.partition for each in (*old_traits, *new_traits) if not each.timed}
-        compared = [each for each in partitions if (each not in untimed if timed is None else timed)]
+        partitions = sorted({span.partition for span in (*old.ranges, *new.ranges)})
+        untimed = {trait.partition for trait in (*old_traits, *new_traits) if not trait.timed}
+        compared = [partition for partition in partitions if (partition not in untimed if timed is None else timed)]
         sums = count_differences(
             keyed(old_records, timed=compared, ignored_headers=ignored),
             keyed(new_records, timed=compared, ignored_headers=ignored),
             range_offsets=range_offsets,
         ).toArrow()
-    read = {side: {each.partition: each for each in log.ranges} for side, log in zip(Cluster, (old, new), strict=True)}
+    read = {side: {span.partition: span for span in log.ranges} for side, log in zip(Cluster, (old, new), strict=True)}
     rows = range_sums(sums.to_pylist(), read, range_offsets=range_offsets)
     _require_all(rows, {Cluster.OLD: old_traits, Cluster.NEW: new_traits})
     by_partition: defaultdict[int, list[_RangeSum]] = defaultdict(list)
@@ -91,7 +91,9 @@ def reconcile(
         old_topic=old.topic,
         new_topic=new.topic,
         isolation_level=isolation,
-        partitions=tuple(_partition(each, by_partition[each], timed=each in compared) for each in partitions),
+        partitions=tuple(
+            _partition(partition, by_partition[partition], timed=partition in compared) for partition in partitions
+        ),
         differences=tuple(_differences(rows, read, range_offsets)),
         ignored_headers=tuple(sorted(ignored & (_header_names(old_traits) | _header_names(new_traits)))),
     )
@@ -110,7 +112,7 @@ def keyed(records: DataFrame, *, timed: Sequence[int], ignored_headers: Iterable
     """
     ignored = sorted(ignored_headers)
     counted = F.filter("headers", lambda header: ~header["name"].isin(ignored)) if ignored else F.col("headers")
-    joined = F.aggregate(counted, F.lit(bytearray()), lambda made, header: F.concat(made, header["hash"]))
+    joined = F.aggregate(counted, F.lit(bytearray()), lambda accumulated, header: F.concat(accumulated, header["hash"]))
     return records.select(
         "partition",
         "offset",
@@ -297,16 +299,16 @@ def range_sums(
     sums = []
     for row in rows:
         try:
-            found = _SUM.validate_python(row)
+            validated = _SUM.validate_python(row)
         except ValidationError as error:
             raise foreign_answer("sums of another shape") from error
-        bounds = read[found.cluster].get(found.partition)
-        start = found.range * range_offsets
+        bounds = read[validated.cluster].get(validated.partition)
+        start = validated.range * range_offsets
         if bounds is None or not (start < bounds.end and start + range_offsets > bounds.start):
             raise foreign_answer("sums of offsets that were not to be read")
-        if found.both + found.missing + found.duplicated + found.foreign != found.records:
+        if validated.both + validated.missing + validated.duplicated + validated.foreign != validated.records:
             raise foreign_answer("sums that do not add up")
-        sums.append(found)
+        sums.append(validated)
     once((range_sum.cluster, range_sum.partition, range_sum.range) for range_sum in sums)
     return sums
 
@@ -318,7 +320,7 @@ def _require_all(rows: Sequence[_RangeSum], traits: Mapping[Cluster, Sequence[_T
         WorkerError: One was not, or one that holds none was.
     """
     counted = {(row.cluster, row.partition) for row in rows}
-    if counted != {(side, each.partition) for side, some in traits.items() for each in some}:
+    if counted != {(side, trait.partition) for side, some in traits.items() for trait in some}:
         raise foreign_answer("sums of other partitions than of those that hold records")
 
 

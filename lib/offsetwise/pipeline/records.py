@@ -144,7 +144,9 @@ def _size(part: Column) -> Column:
 
 
 def _size_of_headers(headers: Column) -> Column:
-    total = F.aggregate(headers, F.lit(0), lambda made, column: made + _size(column["key"]) + _size(column["value"]))
+    total = F.aggregate(
+        headers, F.lit(0), lambda accumulated, column: accumulated + _size(column["key"]) + _size(column["value"])
+    )
     return F.coalesce(total, F.lit(0))
 
 

@@ -110,10 +110,12 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
         return session
 
 
-def _same(running: SparkSettings, wanted: SparkSettings) -> bool:
+def _same(running: SparkSettings, requested: SparkSettings) -> bool:
     """Return whether settings lead to one session. To which file a reference may lead, its file's folder decides."""
-    refers = any("${" in value or value.startswith("file:") for value in (wanted.remote or "", *wanted.conf.values()))
-    return running.model_dump() == wanted.model_dump() and (not refers or running.folder == wanted.folder)
+    refers = any(
+        "${" in value or value.startswith("file:") for value in (requested.remote or "", *requested.conf.values())
+    )
+    return running.model_dump() == requested.model_dump() and (not refers or running.folder == requested.folder)
 
 
 def close_session() -> None:
@@ -162,7 +164,7 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
-    wanted = _configuration(master, conf, kafka=kafka)
+    configuration = _configuration(master, conf, kafka=kafka)
 
     global _folder  # noqa: PLW0603 - as the JVM
     java = _java()
@@ -173,7 +175,7 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
     # Ivy and the JVM write to both streams, and stdout is for results only. The file has no name: it ends with the JVM.
     with tempfile.TemporaryFile() as log:
         try:
-            with starting(wanted, Path(_folder.name), options):
+            with starting(configuration, Path(_folder.name), options):
                 if given_up is not None and given_up.is_set():
                     raise SparkError(
                         "Spark: expected somebody to wait for its start, found that it was given up. No JVM was "
@@ -181,12 +183,12 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
                         fix="Try again.",
                     )
                 gateway = launch_gateway(popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
-            SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(wanted.items())), gateway=gateway)
+            SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(configuration.items())), gateway=gateway)
             return SparkSession.builder.getOrCreate()
         except (PySparkException, Py4JError, OSError) as error:
             _end_jvm()
             end_starting_jvm(frame for frame, _ in walk_tb(error.__traceback__))
-            said, results = conf.masked(str(error)), {name: conf.masked(value) for name, value in wanted.items()}
+            said, results = conf.masked(str(error)), {name: conf.masked(value) for name, value in configuration.items()}
             raise _launch_error(said, conf.masked(_read_all(log)), results) from tellable(error)
         except KeyboardInterrupt as interrupt:
             _end_jvm()
@@ -319,14 +321,14 @@ def _java() -> str:
     return str(java)
 
 
-def _launch_error(error: str, log: str, wanted: Mapping[str, str]) -> SparkError:
+def _launch_error(error: str, log: str, configuration: Mapping[str, str]) -> SparkError:
     if re.search(r"unresolved dependency|UNRESOLVED DEPENDENCIES", log):
         silent = sorted(set(re.findall(r"Host (\S+) not found|Server access error at url \w+://([^/\s]+)", log)))
         hosts = ", ".join(host or url for host, url in silent)
         result = f"it nowhere, and no answer from {hosts}" if hosts else "it nowhere"
         return ConnectorError(
-            f"Spark's Kafka connector: looked for {wanted['spark.jars.packages']} in the local caches, Maven Central "
-            f"and spark.jars.repositories, found {result}. No record was read.",
+            f"Spark's Kafka connector: looked for {configuration['spark.jars.packages']} in the local caches, Maven "
+            f"Central and spark.jars.repositories, found {result}. No record was read.",
             fix="Connect once so that it is cached, name a mirror in spark.jars.repositories, or, offline, put the "
             f"connector's jars into spark.jars in the file that {SPARK_CONF} names.",
         )
@@ -338,7 +340,7 @@ def _launch_error(error: str, log: str, wanted: Mapping[str, str]) -> SparkError
     said = next((line for line in log.splitlines() if re.search(r"Exception|Error", line)), None)
     result = first_line(said.removeprefix('Exception in thread "main" ') if said else error)
     return SparkError(
-        f"Spark on {wanted['spark.master']}: expected a session, found: {result}. No record was read.",
+        f"Spark on {configuration['spark.master']}: expected a session, found: {result}. No record was read.",
         fix="Correct spark.master and spark.conf in the migration file, and the properties of the file that "
         f"{SPARK_CONF} names.",
     )

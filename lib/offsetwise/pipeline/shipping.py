@@ -115,14 +115,14 @@ def keep_archive(files: Mapping[str, bytes]) -> Path:
         files: Source by path below the package.
     """
     data = _zipped(files)
-    path = Path(_kept().name, f"offsetwise-{sha256(data).hexdigest()}.zip")
+    path = Path(_folder().name, f"offsetwise-{sha256(data).hexdigest()}.zip")
     if not path.exists():
         path.write_bytes(data)
     return path
 
 
 @cache
-def _kept() -> tempfile.TemporaryDirectory[str]:
+def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="offsetwise-")
 
 
@@ -151,8 +151,8 @@ def _files() -> dict[str, bytes]:
 
 
 def _path(module: str) -> Path:
-    place = PACKAGE.joinpath(*module.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    path = PACKAGE.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _imports(source: bytes, *, deepest: int | None = None) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _ask_workers(
         frame = spark.range(0, PROBED_TASKS, numPartitions=PROBED_TASKS).select(answer("id").alias("it"))
         rows = interruptible(spark, frame.collect, watch)
     answers = {row.it and tuple(row.it) for row in rows}
-    if not all(each and [type(value) for value in each] == [str, str, str, str, bool] for each in answers):
+    if not all(answer and [type(value) for value in answer] == [str, str, str, str, bool] for answer in answers):
         raise foreign_answer("one about its packages that it never gives")
     return sorted(answers)
 

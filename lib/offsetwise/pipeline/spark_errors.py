@@ -105,17 +105,17 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
     """
     if isinstance(error, OffsetwiseError):
         return error
-    result = _found(error)
+    result = _cause_of(error)
     return result.kind(f"{result.lead}{result.what}. No result was used.", fix=result.fix)
 
 
 def cause_of(error: PySparkException | Py4JError) -> str:
     """Describe in one clause what went wrong in a Spark action."""
-    return first_line(_found(error).what)
+    return first_line(_cause_of(error).what)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Cause:
     kind: type[OffsetwiseError]
     what: str
     """One clause."""
@@ -123,10 +123,10 @@ class _Found:
     lead: str = ""
 
 
-def _found(error: BaseException) -> _Found:
+def _cause_of(error: BaseException) -> _Cause:
     text = _masked(str(error))
     if isinstance(error, (ConnectionError, Py4JNetworkError)) or _NO_ANSWER.fullmatch(text):
-        return _Found(
+        return _Cause(
             SparkError,
             "Spark: expected an answer from its Java process, which has ended",
             "Run it again: a new one is started. If it ends again, look for what ended it, often the system for want "
@@ -134,9 +134,9 @@ def _found(error: BaseException) -> _Found:
         )
     for pattern, kind, problem, fix in _KNOWN:
         if match := pattern.search(text):
-            return _Found(kind, f"{problem}: {_line_of(text, match.start())}", fix)
+            return _Cause(kind, f"{problem}: {_line_of(text, match.start())}", fix)
     fix = "Run it again; if it stays, see Spark's log."
-    return _Found(SparkError, _cause(text), fix, lead="A Spark job failed: ")
+    return _Cause(SparkError, _cause(text), fix, lead="A Spark job failed: ")
 
 
 @contextmanager
@@ -152,10 +152,10 @@ def spark_errors() -> Iterator[None]:
         raise translate_spark_error(error) from tellable(error)
 
 
-def foreign_answer(found: str) -> WorkerError:
+def foreign_answer(actual: str) -> WorkerError:
     """Return the refusal of what Offsetwise's own function never answers on Spark's workers."""
     return WorkerError(
-        f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {found}. Nothing "
+        f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {actual}. Nothing "
         "was used from them.",
         fix="Find out who answers at spark.remote or spark.master of the migration file, and that nothing of another "
         "release of Offsetwise is on its workers.",

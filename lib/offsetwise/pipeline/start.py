@@ -20,7 +20,7 @@ from traceback import walk_stack
 from typing import TYPE_CHECKING, Final
 
 from offsetwise.errors import OffsetwiseError, SparkError
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,7 +87,7 @@ def starting_beside(settings: SparkSettings) -> Iterator[Callable[[], None]]:
 
     def start() -> None:
         with suppress(OffsetwiseError):
-            start_spark(settings, unheard, records=True, given_up=given_up)
+            start_spark(settings, no_progress, records=True, given_up=given_up)
 
     thread = Thread(target=start, name="offsetwise-start-spark", daemon=True)
 

@@ -38,7 +38,7 @@ def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> 
     known: dict[_Place, str] = {}
     names: dict[str, tuple[str, ...]] = {}
     for checkpoint in migration.checkpoints:
-        uri = known.setdefault(_place(checkpoint.uri), checkpoint.uri)
+        uri = known.setdefault(_location(checkpoint.uri), checkpoint.uri)
         names[uri] = (*names.get(uri, ()), checkpoint.name)
     roots = migration.checkpoint_roots
     folders, troubles = _add_below(roots, known, progress)
@@ -68,7 +68,7 @@ def _read(
     yield from inspect_many(session, uris, roots=roots, batches=0, wave_size=WAVE_SIZE, watch=tell)
 
 
-def _place(uri: str) -> _Place:
+def _location(uri: str) -> _Place:
     """Return what two URIs of one folder have in common."""
     try:
         location = locate(uri)
@@ -77,13 +77,13 @@ def _place(uri: str) -> _Place:
     return location.scheme, location.parts
 
 
-def _incomplete(root: str, found: Discovered) -> RootTrouble:
+def _incomplete(root: str, discovered: Discovered) -> RootTrouble:
     return RootTrouble(
         root=root,
         problem=(
             f"{root}: expected at most {MAX_CHECKPOINTS:,} checkpoints in a moderate number of folders, found more: "
-            f"{len(found.uris):,} checkpoints in the {found.folders:,} folders that were looked into. The rest is not "
-            "here."
+            f"{len(discovered.uris):,} checkpoints in the {discovered.folders:,} folders that were looked into. The "
+            "rest is not here."
         ),
         fix="Name narrower folders in checkpoint_roots.",
     )
@@ -99,13 +99,13 @@ def _add_below(roots: Sequence[str], known: dict[_Place, str], progress: Progres
             discovered = find_checkpoints(root, roots=roots)
         except StorageError as error:
             # A checkpoint that is its own root says so in its row.
-            if _place(root) not in known:
+            if _location(root) not in known:
                 troubles.append(RootTrouble(root=root, problem=error.problem, fix=error.fix))
             continue
         folders += discovered.folders
         if not discovered.complete:
             troubles.append(_incomplete(root, discovered))
         for uri in discovered.uris:
-            known.setdefault(_place(uri), uri)
+            known.setdefault(_location(uri), uri)
     progress("find the checkpoints", len(roots), len(roots))
     return folders, troubles

@@ -46,11 +46,11 @@ class Ask:
     natives_excluded: bool = False
     preserving: bool = False
     """Whether the link is stated to keep offsets: a few probes come first."""
-    seen: tuple[SeenLog, SeenLog] = field(default=(SeenLog(), SeenLog()), compare=False)
+    logs: tuple[SeenLog, SeenLog] = field(default=(SeenLog(), SeenLog()), compare=False)
     """Both logs as the first look showed them; what nobody told is not compared."""
 
     @property
-    def place(self) -> Place:
+    def old_position(self) -> Place:
         """Where it is on the old cluster."""
         return self.partition, self.target.position
 
@@ -95,28 +95,28 @@ class WindowReader:
         """
         done: dict[Ask, Answer] = {}
 
-        def told() -> None:
+        def report() -> None:
             self.progress(step, len(done), len(tasks))
 
-        told()
+        report()
         narrow = {ask: task for ask, task in tasks.items() if len(task.old) + len(task.new) <= LARGE_OFFSETS}
         if narrow and self.clients is not None:
-            done.update(self._by_clients(narrow, self.clients, told))
+            done.update(self._by_clients(narrow, self.clients, report))
             self._note(done, ReadingWay.CLIENT)
         for wide, per_task in ((False, None), (True, LARGE_OFFSETS)):
-            left = {ask: task for ask, task in tasks.items() if ask not in done and ask not in self.unread}
-            part = {ask: task for ask, task in left.items() if (ask not in narrow) is wide}
+            remaining = {ask: task for ask, task in tasks.items() if ask not in done and ask not in self.unread}
+            part = {ask: task for ask, task in remaining.items() if (ask not in narrow) is wide}
             if part:
-                told()
-                read = self._by_source(part, per_task, told)
+                report()
+                read = self._by_source(part, per_task, report)
                 self._note(read, ReadingWay.SOURCE)
                 done.update(read)
-        told()
+        report()
         return done
 
     def _note(self, answered: Iterable[Ask], way: ReadingWay) -> None:
         for ask in answered:
-            self.ways[ask.place] = self.ways.get(ask.place, frozenset()) | {way}
+            self.ways[ask.old_position] = self.ways.get(ask.old_position, frozenset()) | {way}
 
     def _by_clients(
         self, tasks: Mapping[Ask, Task], clients: Mapping[Cluster, Mapping[str, str]], watch: Callable[[], None]
@@ -135,8 +135,8 @@ class WindowReader:
         ]
         rows = [[*some] for _, some in groupby(numbered, key=lambda task: (task.old_topic, task.partition))]
         given = answer_by_clients(self.spark, clients, rows, isolation=self.isolation, salt=self.salt, watch=watch)
-        self.unread.update({asks[n]: each for n, each in given.items() if isinstance(each, ClusterError)})
-        return {asks[n]: each for n, each in given.items() if not isinstance(each, ClusterError)}
+        self.unread.update({asks[n]: answer for n, answer in given.items() if isinstance(answer, ClusterError)})
+        return {asks[n]: answer for n, answer in given.items() if not isinstance(answer, ClusterError)}
 
     def _by_source(
         self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]
@@ -186,7 +186,7 @@ class WindowReader:
     ) -> DataFrame:
         """Read the windows of one log and give each record the number of every task that wants it."""
         is_new = log is LogSide.NEW
-        wanted = [
+        requests = [
             (
                 number,
                 ask.new_topic if is_new else ask.partition.topic,
@@ -196,7 +196,7 @@ class WindowReader:
             )
             for number, (ask, task) in numbered.items()
         ]
-        ranges = [OffsetRange(topic=t, partition=p, start=start, end=end) for _, t, p, start, end in wanted]
+        ranges = [OffsetRange(topic=t, partition=p, start=start, end=end) for _, t, p, start, end in requests]
         records = read_records(
             self.spark,
             self.properties[Cluster.NEW if is_new else Cluster.OLD],
@@ -206,7 +206,7 @@ class WindowReader:
             max_records_per_task=max_records_per_task,
         )
         tasks = self.spark.createDataFrame(
-            wanted, "task long, wanted_topic string, wanted_partition int, from_offset long, to_offset long"
+            requests, "task long, wanted_topic string, wanted_partition int, from_offset long, to_offset long"
         )
         inside = (
             (F.col("topic") == F.col("wanted_topic"))

@@ -49,12 +49,12 @@ def row(tasks: Iterable[LocatedTask]) -> str:
     return json.dumps([*tasks], default=fields_of)
 
 
-def asked(found: dict[str, Any]) -> LocatedTask:
+def parse_task(fields: dict[str, Any]) -> LocatedTask:
     """Read an element of what `row` wrote."""
-    task: dict[str, Any] = found.pop("task")
+    task: dict[str, Any] = fields.pop("task")
     task["question"] = RecordQuestion(task["question"])
     task |= {name: Span(**task[name]) for name in ("old", "new", "old_whole", "new_whole")}
-    return LocatedTask(**found, task=Task(**task))
+    return LocatedTask(**fields, task=Task(**task))
 
 
 def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, batches: Iterable[Any]) -> Iterator[Any]:
@@ -75,7 +75,7 @@ def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, ba
     readers = {log: RangeReader(configuration, record.record) for log, configuration in clients.items()}
     try:
         cells = (cell for batch in batches for cell in batch.column(0).to_pylist())
-        for some in _parts(asked(load) for cell in cells for load in json.loads(cell)):
+        for some in _parts(parse_task(load) for cell in cells for load in json.loads(cell)):
             try:
                 with collected_seldom():
                     rows = [*_answered(readers, some)]
@@ -96,7 +96,7 @@ def _parts(tasks: Iterable[LocatedTask]) -> Iterator[list[LocatedTask]]:
     offsets = 0
     for task in tasks:
         new = {replace(task.range_of(log), task=0) for log in (LogSide.OLD, LogSide.NEW)} - spans
-        size = sum(one.end - one.start for one in new)
+        size = sum(span.end - span.start for span in new)
         if part and (offsets + size > OFFSETS_AT_ONCE or len(part) == PARTITIONS_AT_ONCE):
             yield part
             part, spans, offsets = [], set(), 0
@@ -127,7 +127,7 @@ def _answered(readers: Mapping[LogSide, RangeReader[_WindowRecord]], tasks: Sequ
             None,
         )
         if unread is not None:
-            yield located_task.number, None, unread.failure.value, unread.told
+            yield located_task.number, None, unread.failure.value, unread.message
             continue
         old, new, aborted = (logs[log][located_task.number] if log in logs else _NOTHING for log in LogSide)
         key = id(old), id(new), id(aborted)
@@ -148,8 +148,8 @@ class _Read:
         self, old: Sequence[_WindowRecord], new: Sequence[_WindowRecord], aborted: Sequence[_WindowRecord]
     ) -> None:
         self.records = _records(old), _records(new), _records(aborted)
-        self.origins = {one.offset: one.origin for one in new if one.origin is not None}
-        sizes = [-(-sum(one.size for one in some) // len(some)) for some in (old, new) if some]
+        self.origins = {record.offset: record.origin for record in new if record.origin is not None}
+        sizes = [-(-sum(record.size for record in some) // len(some)) for some in (old, new) if some]
         self.record_bytes = max(sizes, default=None)
         self.paired = Paired(*self.records)
 
@@ -169,8 +169,8 @@ class _WindowRecord(NamedTuple):
     size: int
 
 
-def _records(found: Sequence[_WindowRecord]) -> Records:
-    return Records(**dict(zip(Records.__slots__, zip(*found, strict=True), strict=False))) if found else Records()
+def _records(records: Sequence[_WindowRecord]) -> Records:
+    return Records(**dict(zip(Records.__slots__, zip(*records, strict=True), strict=False))) if records else Records()
 
 
 class _KeptRecord:

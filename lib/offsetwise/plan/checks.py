@@ -36,7 +36,7 @@ def _readable(plan: Plan) -> Iterator[GateCheck]:
     """Yield the check of names that hide characters or mix scripts; nothing where no name does."""
     marked = names.marked_names(plan)
     if marked:
-        yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.told(marked))
+        yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.warning_of(marked))
 
 
 def _complete(plan: Plan) -> Iterator[GateCheck]:
@@ -67,31 +67,31 @@ def _in_words(plan: Plan, text: str) -> str:
 def _in_range(plan: Plan) -> GateCheck:
     name = _in_words(plan, "every offset inside its log")
     outside: list[str] = []
-    unknown: list[str] = []
+    unread: list[str] = []
     for position in plan.positions:
         within = _within(position, plan.isolation_level)
         if within is None:
-            unknown.append(str(position.new_topic_partition))
+            unread.append(str(position.new_topic_partition))
         elif not within:
             outside.append(str(position.new_topic_partition))
     if outside:
         return GateCheck(outcome=Outcome.FAILED, name=name, told=f"Not of {_some(outside)}.")
-    if unknown:
-        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told=f"The log was not read of {_some(unknown)}.")
+    if unread:
+        return GateCheck(outcome=Outcome.UNKNOWN, name=name, told=f"The log was not read of {_some(unread)}.")
     return GateCheck(outcome=Outcome.PASSED, name=name, told="")
 
 
-def _within(one: PlannedPosition, isolation: IsolationLevel) -> bool | None:
+def _within(position: PlannedPosition, isolation: IsolationLevel) -> bool | None:
     """Return whether an offset lies inside its log; None where a bound is not known or cannot be compared with it.
 
     An end that is neither before nor behind any position is open.
     """
-    start, end = one.new.log_start, one.new.end(isolation)
+    start, end = position.new.log_start, position.new.end(isolation)
     if start is None or end is None:
         return None
-    if one.new_offset < start or one.new_offset > end:
+    if position.new_offset < start or position.new_offset > end:
         return False
-    return True if start <= one.new_offset else None
+    return True if start <= position.new_offset else None
 
 
 def _quiesced(plan: Plan) -> Iterator[GateCheck]:

@@ -120,14 +120,14 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
         return None, (reason,)
     if decided is None:
         position = _new_partition(row, on) if row.old_offset is None else _translated(row, on)
-        against = tuple(_against(row, on))
+        objections = tuple(_objections(row, on))
     else:
         start, override = decided
         position = _overridden(row, start, override, on)
-        against = tuple(_against_pending(row, on, override.offset))
+        objections = tuple(_against_pending(row, on, override.offset))
     if position is None:
-        return None, against
-    return position, (*against, *_outside(position, on))
+        return None, objections
+    return position, (*objections, *_outside(position, on))
 
 
 def is_left_unset(row: PartitionComparison, on: Grounds) -> bool:
@@ -232,15 +232,15 @@ def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | N
             row, on, new_offset=ends[1], start=Start.LATEST, method=Method.NONE, replay=0, skip=below, proof=False
         )
     # What says "the oldest record" stays right when the log start moves.
-    place = row.new_offset if offset_or_none(ends[0]) is None else ends[0]
-    if place is None:
+    target_offset = row.new_offset if offset_or_none(ends[0]) is None else ends[0]
+    if target_offset is None:
         return None
     # Nothing of it was ever read, so nothing can be read twice; what retention took from it cannot be counted.
     skip = 0 if ends[0] == 0 else None
     return _position(
         row,
         on,
-        new_offset=place,
+        new_offset=target_offset,
         start=Start.EARLIEST,
         method=Method.EARLIEST,
         replay=0,
@@ -250,11 +250,11 @@ def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | N
 
 
 def _overridden(row: PartitionComparison, start: Start, override: Override, on: Grounds) -> PlannedPosition:
-    place = row.new_offset if row.exactness.proven else None
-    same = place == override.offset
+    proven_offset = row.new_offset if row.exactness.proven else None
+    same = proven_offset == override.offset
     # Distances between positions: at most so many records, for a log may have holes.
-    replay = None if place is None else _more(row.replay, place - override.offset)
-    skip = None if place is None else _more(row.skip, override.offset - place)
+    replay = None if proven_offset is None else _more(row.replay, proven_offset - override.offset)
+    skip = None if proven_offset is None else _more(row.skip, override.offset - proven_offset)
     return _position(
         row,
         on,
@@ -330,7 +330,7 @@ def _end_proof(row: PartitionComparison) -> Proof | None:
     return Proof.of(row.end_evidence, row.restart[-1].old, row.restart[-1].new)
 
 
-def _against(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
+def _objections(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     """Report why the translated place may not be used unless a person decides."""
     name = str(row.topic_partition)
     if row.old_offset is None:
@@ -393,8 +393,8 @@ def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
             yield partition_missing.problem(message, fix=fix)
         return
     start, end = ends
-    for place in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):
-        if place < start:
-            yield below_log_start.problem(f"{name}: {place:,} lies below the new log's start, {start:,}.")
-        elif place > end:
-            yield not_yet_mirrored.problem(f"{name}: {place:,} lies past the new log's end, {end:,}.")
+    for new_position in dict.fromkeys((position.new_offset, *(p.new for p in position.restart if p.new is not None))):
+        if new_position < start:
+            yield below_log_start.problem(f"{name}: {new_position:,} lies below the new log's start, {start:,}.")
+        elif new_position > end:
+            yield not_yet_mirrored.problem(f"{name}: {new_position:,} lies past the new log's end, {end:,}.")

@@ -53,7 +53,7 @@ from offsetwise.plan.request import NAMED, DraftRequest, check_readings, check_r
 from offsetwise.plan.settings import accepted, plan_fields
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
-from offsetwise.plan.sinks.settling import Settling
+from offsetwise.plan.sinks.settling import Ending
 from offsetwise.plan.strategies import against_target, left_out, terms_for, way_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.ports.stream import are_two
@@ -86,7 +86,7 @@ def draft(
     request: DraftRequest,
     *,
     drafted_at: str,
-    settling: Settling | None = None,
+    ending: Ending | None = None,
 ) -> Plan:
     """Draft a plan.
 
@@ -96,7 +96,7 @@ def draft(
         migration: The migration.
         request: What to write, and what people decided.
         drafted_at: ISO 8601, UTC.
-        settling: What it does about transactions of the job's sinks; None where no target ends any.
+        ending: What it does about transactions of the job's sinks; None where no target ends any.
 
     Raises:
         PlanError: The plan may not be made; every reason is named.
@@ -104,8 +104,8 @@ def draft(
     """
     check_request(request)
     check_readings(comparison, migration, request)
-    settled = _settle_all(comparison, migration, request, settling)
-    refuse(_against(comparison, request, settled), migration.terms)
+    settled = _settle_all(comparison, migration, request, ending)
+    refuse(_objections(comparison, request, settled), migration.terms)
     plan = _put_together(comparison, migration, request, settled, drafted_at=drafted_at)
     unfit = tuple(problem for target in plan.targets for problem in target_type(target.kind).unfit(plan))
     refuse(unfit, migration.terms)
@@ -127,21 +127,19 @@ class _Settled:
     left_unset: tuple[UnsetPartition, ...]
     ended: tuple[PlannedTransaction, ...]
     marks: tuple[MarkedTransaction, ...]
-    settling: Settling | None
+    ending: Ending | None
     gate: tuple[GateCheck, ...]
     skew: tuple[Finding, ...]
 
 
-def _settle_all(
-    comparison: Comparison, migration: Migration, request: DraftRequest, settling: Settling | None
-) -> _Settled:
+def _settle_all(comparison: Comparison, migration: Migration, request: DraftRequest, ending: Ending | None) -> _Settled:
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = left_out(comparison)
     edits_checkpoint = any(target_type(target.kind).role is TargetRole.STATE for target in request.targets)
     keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
     on = grounds_of(comparison, migration.isolation_level, job, request, keeps_pending=keeps_pending)
     decided = [decide(row, on) for row in comparison.partitions]
-    ended = () if settling is None else settling.transactions
+    ended = () if ending is None else ending.transactions
     marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
     read_ms = epoch_ms(on.new.taken_at)
     sinks = grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms)
@@ -163,13 +161,13 @@ def _settle_all(
         ),
         ended=ended,
         marks=marks,
-        settling=settling,
-        gate=gate if settling is None else (*gate, *settling.gate),
+        ending=ending,
+        gate=gate if ending is None else (*gate, *ending.gate),
         skew=tuple(mirror_skew_exceeds_watermark.finding(at.message) for at in mirror_skew_exceeds_watermark(gate)),
     )
 
 
-def _against(comparison: Comparison, request: DraftRequest, settled: _Settled) -> tuple[Problem, ...]:
+def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled) -> tuple[Problem, ...]:
     old, new = comparison.snapshots
     leaves_out = settled.dropped is not None or request.rewind_to is not None
     return (
@@ -190,12 +188,14 @@ def _put_together(
     comparison: Comparison, migration: Migration, request: DraftRequest, settled: _Settled, *, drafted_at: str
 ) -> Plan:
     job, positions, rewound = settled.job, settled.positions, request.rewind_to is not None
-    moving = [target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS]
-    settling = settled.settling
-    way = way_of(moving[0].kind, comparison, rewound=rewound)
+    position_targets = [
+        target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS
+    ]
+    ending = settled.ending
+    way = way_of(position_targets[0].kind, comparison, rewound=rewound)
     way = way.worded(terms_for(way, migration))
     foretold = predict(comparison, rewound=rewound)
-    sink = requirement_of(migration, job, request, settled.marks) if settling is None else settling.requirement
+    sink = requirement_of(migration, job, request, settled.marks) if ending is None else ending.requirement
     return Plan(
         migration=migration.name,
         drafted_at=drafted_at,
@@ -214,7 +214,7 @@ def _put_together(
         findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
         prediction=replace(foretold, told=in_words(foretold.told, migration.terms)),
         keeps=way.keeps,
-        gives_up=(*way.gives_up, *(in_words(each, migration.terms) for each in _given_up(settled, request))),
+        gives_up=(*way.gives_up, *(in_words(loss, migration.terms) for loss in _given_up(settled, request))),
         totals=totals_of(positions),
         dropped_batch=settled.dropped if settled.edits_checkpoint and not rewound else None,
         transactions=settled.ended,
@@ -331,27 +331,27 @@ def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
     chosen = sum(position.override is not None for position in positions)
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
-    stands = _standing(settled, request) if left_unset else {}
-    begin_by_setting = [partition for partition in left_unset if partition.new_topic_partition not in stands]
+    commits = _group_starts(settled, request) if left_unset else {}
+    begin_by_setting = [partition for partition in left_unset if partition.new_topic_partition not in commits]
     if begin_by_setting:
         partitions = first_of([str(partition.topic_partition) for partition in begin_by_setting], NAMED)
         yield f"any offset of {partitions}, without a commit: the client's auto.offset.reset decides there"
-    for at, message in islice(stands.items(), NAMED):
+    for at, message in islice(commits.items(), NAMED):
         yield f"any offset of {at}, without a commit on the old cluster: {message}"
-    if len(stands) > NAMED:
-        yield f"any offset of {len(stands) - NAMED:,} more partitions with a commit on the new cluster alone"
+    if len(commits) > NAMED:
+        yield f"any offset of {len(commits) - NAMED:,} more partitions with a commit on the new cluster alone"
 
 
-def _standing(settled: _Settled, request: DraftRequest) -> dict[TopicPartition, str]:
+def _group_starts(settled: _Settled, request: DraftRequest) -> dict[TopicPartition, str]:
     """Return where groups begin that are written to and have a commit in a partition that is left unset."""
-    left = {partition.new_topic_partition for partition in settled.left_unset}
+    unset = {partition.new_topic_partition for partition in settled.left_unset}
     groups = (settled.on.new.group(name) for name in groups_of(request.targets))
     return {
         at: f"{group.name} has committed {offset.offset:,} on the new one, and begins there"
         for group in groups
         if group is not None
         for offset in group.offsets
-        if (at := offset.topic_partition) in left
+        if (at := offset.topic_partition) in unset
     }
 
 

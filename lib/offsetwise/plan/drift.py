@@ -80,15 +80,15 @@ class Drift:
         return f"{self.subject}: reviewed {self.reviewed}, now {self.now}."
 
 
-def drift_of_targets(plan: Plan, wanted: Requirements, migration: Migration) -> Iterator[Drift]:
+def drift_of_targets(plan: Plan, requirements: Requirements, migration: Migration) -> Iterator[Drift]:
     """Read what is at targets that are services, and yield what is not as it was reviewed.
 
     Args:
         plan: The plan.
-        wanted: Those of its requirements that must still hold.
+        requirements: Those of its requirements that must still hold.
         migration: The migration, which says how some of them are reached.
     """
-    for reviewed in wanted.targets:
+    for reviewed in requirements.targets:
         kind = target_type(reviewed.target.kind)
         name = kind.named(reviewed.target)
         try:
@@ -129,7 +129,7 @@ def drift(
     drifts = [
         *_cluster(requirements.old, old, Cluster.OLD),
         *_cluster(requirements.new, new, Cluster.NEW),
-        *_places(plan, new),
+        *_positions(plan, new),
     ]
     drifts += [*_old_logs(plan, old)]
     drifts += drift_of_checkpoint(requirements.checkpoint, checkpoint, files)
@@ -143,33 +143,33 @@ def drift(
     return tuple(drifts)
 
 
-def _with_read_partitions(plan: Plan, now: Snapshot, wanted: ClusterRequirement) -> Snapshot:
+def _with_read_partitions(plan: Plan, now: Snapshot, requirement: ClusterRequirement) -> Snapshot:
     """Return a snapshot as the one that the plan was drafted from, which has what only positions tell."""
     positions = [
         SourcePosition(topic=position.topic, partition=position.partition, offset=position.old_offset)
         for position in plan.positions
         if position.old_offset is not None
     ]
-    return completed(now, positions, {topic.name: topic.shards for topic in wanted.topics})
+    return completed(now, positions, {topic.name: topic.shards for topic in requirement.topics})
 
 
 def drift_of_checkpoint(
-    wanted: CheckpointRequirement | None, now: Checkpoint | None, files: Mapping[str, str] | None
+    requirement: CheckpointRequirement | None, now: Checkpoint | None, files: Mapping[str, str] | None
 ) -> tuple[Drift, ...]:
     """Hold what a plan requires of a checkpoint alone against what is there now; see `drift`."""
-    return () if wanted is None else tuple(_checkpoint(wanted, now, files))
+    return () if requirement is None else tuple(_checkpoint(requirement, now, files))
 
 
-def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterator[Drift]:
-    subject = f"The {side} cluster {wanted.name!r}"
-    if wanted.cluster_id is None or now.cluster_id is None:
-        yield _drift(DriftKind.UNREADABLE, f"{subject}, cluster id", wanted.cluster_id, now.cluster_id)
-    elif wanted.cluster_id != now.cluster_id:
-        yield _drift(DriftKind.CLUSTER_REPLACED, f"{subject}, cluster id", wanted.cluster_id, now.cluster_id)
+def _cluster(requirement: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterator[Drift]:
+    subject = f"The {side} cluster {requirement.name!r}"
+    if requirement.cluster_id is None or now.cluster_id is None:
+        yield _drift(DriftKind.UNREADABLE, f"{subject}, cluster id", requirement.cluster_id, now.cluster_id)
+    elif requirement.cluster_id != now.cluster_id:
+        yield _drift(DriftKind.CLUSTER_REPLACED, f"{subject}, cluster id", requirement.cluster_id, now.cluster_id)
         return
     topics = {topic.name: topic for topic in now.topics}
-    for topic in wanted.topics:
-        state, name = topics.get(topic.name), f"Topic {topic.name!r} of {wanted.name!r}"
+    for topic in requirement.topics:
+        state, name = topics.get(topic.name), f"Topic {topic.name!r} of {requirement.name!r}"
         if state is None:
             yield _drift(DriftKind.TOPIC_MISSING, name, "there", "not there", topic=topic.name)
         elif state.error is not None:
@@ -186,17 +186,17 @@ def _cluster(wanted: ClusterRequirement, now: Snapshot, side: Cluster) -> Iterat
             )
         elif topic.shards != state.shards:
             reviewed, there = ({part.partition for part in of.shards} for of in (topic, state))
-            changed = ", ".join(str(each) for each in sorted(reviewed ^ there)) or "their hash keys or parents"
+            changed = ", ".join(str(number) for number in sorted(reviewed ^ there)) or "their hash keys or parents"
             yield _drift(
                 DriftKind.PARTITIONS_CHANGED, f"{name}, shards", len(reviewed), f"others: {changed}", topic=topic.name
             )
 
 
-def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
+def _positions(plan: Plan, new: Snapshot) -> Iterator[Drift]:
     logs = new.partitions()
-    gone = {topic.name for topic in plan.requirements.new.topics} - {topic.name for topic in new.topics}
+    removed = {topic.name for topic in plan.requirements.new.topics} - {topic.name for topic in new.topics}
     for position in plan.positions:
-        if position.new_topic in gone:
+        if position.new_topic in removed:
             continue  # told once, for the topic
         key = position.new_topic_partition
         state = logs.get(key)
@@ -213,8 +213,8 @@ def _places(plan: Plan, new: Snapshot) -> Iterator[Drift]:
                 DriftKind.UNREADABLE, str(key), f"a position as {position.new_offset:,}", f"the end {end:,}", topic=key
             )
             continue
-        places = {position.new_offset, *(point.new for point in position.restart if point.new is not None)}
-        yield from _within(key, places, position.new.hw, state, end)
+        positions = {position.new_offset, *(point.new for point in position.restart if point.new is not None)}
+        yield from _within(key, positions, position.new.hw, state, end)
         yield from _begins(key, position.new, state)
 
 
@@ -223,7 +223,7 @@ def _old_logs(plan: Plan, old: Snapshot) -> Iterator[Drift]:
     logs = old.partitions()
     for position in plan.positions:
         state = logs.get(position.topic_partition)
-        before, after = (None if each is None else offset_or_none(each.hw) for each in (position.old, state))
+        before, after = (None if log is None else offset_or_none(log.hw) for log in (position.old, state))
         if state is None or position.old_offset is None:
             continue
         if before is not None and after is not None and after < before:
@@ -240,52 +240,55 @@ def _begins(at: TopicPartition, reviewed: LogRange, now: PartitionState, *, wher
 
 def _within(
     key: TopicPartition,
-    places: set[AnyPosition],
+    positions: set[AnyPosition],
     reviewed_hw: AnyPosition | None,
     now: PartitionState,
     end: AnyPosition,
 ) -> Iterator[Drift]:
     start = now.log_start
-    if start is not None and min(places) < start:
+    if start is not None and min(positions) < start:
         yield _drift(
-            DriftKind.LOG_START_PASSED, f"{key}, log start", f"at most {min(places)}, the position", start, topic=key
+            DriftKind.LOG_START_PASSED, f"{key}, log start", f"at most {min(positions)}, the position", start, topic=key
         )
     shrunk = reviewed_hw is not None and now.hw is not None and now.hw < reviewed_hw
-    if shrunk or max(places) > end:
-        reviewed = reviewed_hw if shrunk else f"at least {max(places)}, the position"
+    if shrunk or max(positions) > end:
+        reviewed = reviewed_hw if shrunk else f"at least {max(positions)}, the position"
         yield _drift(DriftKind.LOG_END_BELOW, f"{key}, log end", reviewed, now.hw if shrunk else end, topic=key)
 
 
 def _checkpoint(
-    wanted: CheckpointRequirement, now: Checkpoint | None, files: Mapping[str, str] | None
+    requirement: CheckpointRequirement, now: Checkpoint | None, files: Mapping[str, str] | None
 ) -> Iterator[Drift]:
     if now is None:
-        yield _drift(DriftKind.UNREADABLE, wanted.uri, "read", "cannot be read")
+        yield _drift(DriftKind.UNREADABLE, requirement.uri, "read", "cannot be read")
         return
-    for what, reviewed, result in (("engine", wanted.engine, now.engine), ("query id", wanted.job_id, now.job_id)):
+    for what, reviewed, result in (
+        ("engine", requirement.engine, now.engine),
+        ("query id", requirement.job_id, now.job_id),
+    ):
         if reviewed != result:
-            yield _drift(DriftKind.CHECKPOINT_REPLACED, f"{wanted.uri}, {what}", reviewed, result)
-    for what, before, after in wanted.moved(CheckpointRequirement.of(now)):
-        yield _drift(DriftKind.CHECKPOINT_MOVED, f"{wanted.uri}, {what}", before, after)
+            yield _drift(DriftKind.CHECKPOINT_REPLACED, f"{requirement.uri}, {what}", reviewed, result)
+    for what, before, after in requirement.moved(CheckpointRequirement.of(now)):
+        yield _drift(DriftKind.CHECKPOINT_MOVED, f"{requirement.uri}, {what}", before, after)
     there = dict(now.pins) if files is None else files
-    for path, digest in wanted.files:
+    for path, digest in requirement.files:
         if there.get(path) != digest:
-            yield _drift(DriftKind.CHECKPOINT_EDITED, f"{wanted.uri}/{path}, SHA-256", digest, there.get(path))
+            yield _drift(DriftKind.CHECKPOINT_EDITED, f"{requirement.uri}/{path}, SHA-256", digest, there.get(path))
 
 
-def _group(wanted: GroupBefore, now: Snapshot, planned: set[TopicPartition]) -> Iterator[Drift]:
-    subject = f"Group {wanted.group!r} on {now.name!r}"
-    state = now.group(wanted.group)
+def _group(reviewed: GroupBefore, now: Snapshot, planned: set[TopicPartition]) -> Iterator[Drift]:
+    subject = f"Group {reviewed.group!r} on {now.name!r}"
+    state = now.group(reviewed.group)
     if state is None or state.error is not None or state.state is None:
         yield _drift(DriftKind.UNREADABLE, subject, "read", "not read" if state is None else state.error)
         return
     if has_members(state.state):
-        yield _drift(DriftKind.GROUP_ACTIVE, subject, wanted.state, state.state)
-    before = {TopicPartition(topic, partition): offset for topic, partition, offset in wanted.offsets}
-    stands = state.commits
+        yield _drift(DriftKind.GROUP_ACTIVE, subject, reviewed.state, state.state)
+    before = {TopicPartition(topic, partition): offset for topic, partition, offset in reviewed.offsets}
+    commits = state.commits
     for at in sorted({*before, *planned}):
-        if before.get(at) != stands.get(at):
-            yield _drift(DriftKind.GROUP_MOVED, f"{subject}, {at}", before.get(at), stands.get(at), topic=at)
+        if before.get(at) != commits.get(at):
+            yield _drift(DriftKind.GROUP_MOVED, f"{subject}, {at}", before.get(at), commits.get(at), topic=at)
 
 
 def _drift(

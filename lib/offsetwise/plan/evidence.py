@@ -46,11 +46,11 @@ def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tupl
         PlanError: It contradicts itself.
     """
     data = files.dump(receipt.plan).encode() if plan_bytes is None else plan_bytes
-    found = digest_of(data)
-    if found != receipt.plan_digest:
-        whose = "the plan in it" if plan_bytes is None else "the plan that was given"
+    digest = digest_of(data)
+    if digest != receipt.plan_digest:
+        noun = "the plan in it" if plan_bytes is None else "the plan that was given"
         raise FileError(
-            f"{subject}: expected {whose} to be the one that it names, {receipt.plan_digest[:12]}, found {found[:12]}. "
+            f"{subject}: expected {noun} to be the one that it names, {receipt.plan_digest[:12]}, found {digest[:12]}. "
             "Somebody has changed this file, or the plan was approved in another form than the tool writes. "
             "Nothing was written and nothing was removed.",
             fix="Give the plan's file exactly as it was approved, with --plan.",
@@ -62,7 +62,7 @@ def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tupl
 
 
 def require_agreeing(
-    subject: str, plan: Plan, digest: str, steps: Sequence[ReceiptStep], *, places: Sequence[str | None] = ()
+    subject: str, plan: Plan, digest: str, steps: Sequence[ReceiptStep], *, locations: Sequence[str | None] = ()
 ) -> None:
     """Refuse a receipt whose steps are not those of its plan.
 
@@ -71,7 +71,7 @@ def require_agreeing(
         plan: The plan that it is of.
         digest: The plan's, hex.
         steps: What it says was written.
-        places: Where each target stands, as far as that is known.
+        locations: Where each target stands, as far as that is known.
 
     Raises:
         FileError: One says something else.
@@ -83,7 +83,7 @@ def require_agreeing(
             f"{many(len(steps), 'target')}."
         )
     for number, step in enumerate(steps):
-        require_step(subject, plan, digest, number, step, place=places[number] if places else None)
+        require_step(subject, plan, digest, number, step, location=locations[number] if locations else None)
 
 
 def require_step(
@@ -93,7 +93,7 @@ def require_step(
     number: int,
     step: ReceiptStep,
     *,
-    place: str | None = None,
+    location: str | None = None,
     notes: Mapping[str, str] | None = None,
     begun: bool = False,
 ) -> None:
@@ -105,7 +105,7 @@ def require_step(
         digest: The plan's, hex.
         number: The step's.
         step: What it says was written, or was about to be.
-        place: Where the target stands; None where that is not known.
+        location: Where the target stands; None where that is not known.
         notes: What a journal keeps for the step's writer; None for a receipt.
         begun: Whether the journal says that it began: then its writer has noted what it needs to go on.
 
@@ -113,7 +113,7 @@ def require_step(
         FileError: It does.
         OffsetwiseError: The plan could not have been written.
     """
-    wrong = next(_disagreements(plan, digest, number, step, place), None)
+    wrong = next(_disagreements(plan, digest, number, step, location), None)
     if wrong is None and notes is not None:
         wrong = next(target_type(step.target.kind).unfit_notes(digest, step, notes, begun=begun), None)
     if wrong is not None:
@@ -125,7 +125,7 @@ def require_step(
         )
 
 
-def _disagreements(plan: Plan, digest: str, number: int, step: ReceiptStep, place: str | None) -> Iterator[str]:
+def _disagreements(plan: Plan, digest: str, number: int, step: ReceiptStep, location: str | None) -> Iterator[str]:
     if number >= len(plan.targets):
         yield f"the plan has {many(len(plan.targets), 'target')}"
         return
@@ -135,12 +135,14 @@ def _disagreements(plan: Plan, digest: str, number: int, step: ReceiptStep, plac
         return
     kind = target_type(target.kind)
     if kind.where.has_files:
-        yield from _of_place(step.place, place)
+        yield from _of_place(step.place, location)
     yield from kind.disagreements(plan, digest, step)
 
 
-def _of_place(found: str, place: str | None) -> Iterator[str]:
-    if not URI.match(found) and not (os.path.isabs(found) and os.path.normpath(found) == found and "\0" not in found):
-        yield f"its location {found[:300]!r} is not a whole path"
-    if place is not None and found != place:
-        yield f"its location is {found[:300]!r}, expected {place!r}"
+def _of_place(recorded: str, location: str | None) -> Iterator[str]:
+    if not URI.match(recorded) and not (
+        os.path.isabs(recorded) and os.path.normpath(recorded) == recorded and "\0" not in recorded
+    ):
+        yield f"its location {recorded[:300]!r} is not a whole path"
+    if location is not None and recorded != location:
+        yield f"its location is {recorded[:300]!r}, expected {location!r}"

@@ -94,9 +94,9 @@ def _difference(numbers: Sequence[int], count: int) -> str:
     if len(known) < count:
         first = next(number for number in range(count) if number not in known)
         return f"none for {first}" + (f" and {count - len(known) - 1:,} more" if len(known) < count - 1 else "")
-    unknown = sorted({*numbers} - known)
-    if unknown:
-        return f"one for {first_of([*map(str, unknown)], 3)}, which the topic does not have"
+    unrecognized = sorted({*numbers} - known)
+    if unrecognized:
+        return f"one for {first_of([*map(str, unrecognized)], 3)}, which the topic does not have"
     return f"several for {first_of([str(number) for number, times in Counter(numbers).items() if times > 1], 3)}"
 
 
@@ -106,16 +106,16 @@ def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
     Raises:
         ApplyError: Two sources read one partition at different places.
     """
-    made: dict[TopicPartition, int] = {}
-    for one in plan.positions:
-        key = one.new_topic_partition
-        if made.setdefault(key, offset_of(one.new_offset)) != one.new_offset:
+    offsets: dict[TopicPartition, int] = {}
+    for position in plan.positions:
+        key = position.new_topic_partition
+        if offsets.setdefault(key, offset_of(position.new_offset)) != position.new_offset:
             raise ApplyError(
-                f"Group {name!r}: expected one offset of {key}, found {made[key]:,} and {one.new_offset:,} in the "
-                "plan, because two sources read it. Nothing was written.",
+                f"Group {name!r}: expected one offset of {key}, found {offsets[key]:,} and {position.new_offset:,} "
+                "in the plan, because two sources read it. Nothing was written.",
                 fix="A group can hold one of them only: move the job by its checkpoint.",
             )
-    return made
+    return offsets
 
 
 def against_gaps(plan: Plan) -> Iterator[Problem]:

@@ -66,7 +66,7 @@ def start_gate(
     """
     of_streams = (
         _mirrored(comparison, migration),
-        *_kept(comparison, migration, required),
+        *_preserved(comparison, migration, required),
         _transactions(comparison),
         _skew(comparison, migration, job or JobTraits(), dict(newest)),
         _retention(comparison, now_ms, cutover_ms),
@@ -91,17 +91,17 @@ def mirror_skew_exceeds_watermark(gate: Iterable[GateCheck]) -> Iterator[str]:
 def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
     judged = [(row, mirrored(row, migration.link)) for row in comparison.partitions]
     failed = [row for row, outcome in judged if outcome is Outcome.FAILED]
-    unknown = [row for row, outcome in judged if outcome is Outcome.UNKNOWN]
+    unclear = [row for row, outcome in judged if outcome is Outcome.UNKNOWN]
     if failed:
         message = (
             f"{many(len(failed), 'partition')} of the old cluster hold records that are not on the new one yet, for "
-            f"example {failed[0].topic_partition}: {_behind(failed[0])}."
+            f"example {failed[0].topic_partition}: {_lag_text(failed[0])}."
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.FAILED, told=message)
-    if unknown:
+    if unclear:
         message = (
-            f"Of {many(len(unknown), 'partition')} it is not known whether the last record is on the new cluster, for "
-            f"example {unknown[0].topic_partition}: {_behind(unknown[0])}."
+            f"Of {many(len(unclear), 'partition')} it is not known whether the last record is on the new cluster, for "
+            f"example {unclear[0].topic_partition}: {_lag_text(unclear[0])}."
         )
         return GateCheck(name=MIRRORED, outcome=Outcome.UNKNOWN, told=message)
     every = "the only partition" if len(judged) == 1 else f"all {many(len(judged), 'partition')}"
@@ -109,7 +109,9 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
     return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=message)
 
 
-def _kept(comparison: Comparison, migration: Migration, required: CutoverRequirement | None) -> Iterator[GateCheck]:
+def _preserved(
+    comparison: Comparison, migration: Migration, required: CutoverRequirement | None
+) -> Iterator[GateCheck]:
     """Judge a link that is stated to keep offsets: the records that were probed say nothing of those to come."""
     count = sum(row.method is Method.PRESERVED for row in comparison.partitions)
     if migration.link is not Link.PRESERVING or not count or not spec_of(migration.source.stream).ends_watched:
@@ -148,7 +150,7 @@ def mirrored(row: PartitionComparison, link: Link) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def _behind(row: PartitionComparison) -> str:
+def _lag_text(row: PartitionComparison) -> str:
     if row.ahead.missing:
         return f"{many(row.ahead.missing, 'record')} ahead of its position have no copy"
     return f"the old log ends at {_number(row.old.hw)}, the new one at {_number(row.new.hw)}"
@@ -188,10 +190,10 @@ def _skew(
     is at least as old as the newest one copied of its partition, give or take what producers themselves mix up; it is
     dropped if that lies more than the watermark's delay behind.
     """
-    behind = [row for row in comparison.partitions if mirrored(row, migration.link) is not Outcome.PASSED]
-    if not behind:
+    lagging = [row for row in comparison.partitions if mirrored(row, migration.link) is not Outcome.PASSED]
+    if not lagging:
         return GateCheck(name=SKEW, outcome=Outcome.PASSED, told="Every partition is mirrored to its end.")
-    behind_others = f"{many(len(behind), 'partition')} may be mirrored behind the others"
+    behind_others = f"{many(len(lagging), 'partition')} may be mirrored behind the others"
     if job.watermark_ms is None:
         if job.stateful is False:
             message = "The job is stated to keep no state, so no record can be late."
@@ -200,10 +202,10 @@ def _skew(
         return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=message)
     times = {row.new_topic_partition: newest.get(row.new_topic_partition) for row in comparison.partitions}
     known = [time for time in times.values() if time is not None]
-    late = [(times[row.new_topic_partition], row) for row in behind]
+    late = [(times[row.new_topic_partition], row) for row in lagging]
     measured = [(time, row) for time, row in late if time is not None]
     if measured:
-        earliest, row = min(measured, key=lambda each: each[0])
+        earliest, row = min(measured, key=lambda measurement: measurement[0])
         skew = max(known) - earliest
         if skew > job.watermark_ms:
             message = (
@@ -211,7 +213,7 @@ def _skew(
                 f"furthest partition: more than the job's watermark of {duration(job.watermark_ms)}."
             )
             return GateCheck(name=SKEW, outcome=Outcome.FAILED, told=message)
-        if len(measured) == len(behind) and len(known) == len(times):
+        if len(measured) == len(lagging) and len(known) == len(times):
             message = f"{duration(skew)} between the partitions, within the watermark of {duration(job.watermark_ms)}."
             return GateCheck(name=SKEW, outcome=Outcome.PASSED, told=message)
     message = f"{behind_others}, and the times of their records were not read."
@@ -221,11 +223,11 @@ def _skew(
 def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> GateCheck:
     configs = {topic.name: dict(topic.config) for topic in comparison.snapshots[1].topics}
     deadline: tuple[int, PartitionComparison] | None = None
-    unknown: list[PartitionComparison] = []
+    unclear: list[PartitionComparison] = []
     for row in comparison.partitions:
         config = configs.get(row.new_topic)
         if not config:
-            unknown.append(row)
+            unclear.append(row)
             continue
         retention = config.get("retention.ms", "")
         if "delete" not in config.get("cleanup.policy", "delete") or retention == "-1" or _empty_ahead(row):
@@ -235,7 +237,7 @@ def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> G
         )
         appended = config.get("message.timestamp.type") == "LogAppendTime"
         if not retention.isdigit() or following is None or following.timestamp_ms is None or appended:
-            unknown.append(row)
+            unclear.append(row)
             continue
         expires = following.timestamp_ms + int(retention)
         if deadline is None or expires < deadline[0]:
@@ -248,10 +250,10 @@ def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> G
         row = deadline[1]
         message = f"The next record of {row.new_topic_partition} may be deleted from {utc(deadline[0])} on: {named}."
         return GateCheck(name=RETENTION, outcome=Outcome.FAILED, told=message)
-    if unknown:
+    if unclear:
         message = (
-            f"Of {many(len(unknown), 'partition')} it is not known when retention takes the next record, for example "
-            f"of {unknown[0].topic_partition}."
+            f"Of {many(len(unclear), 'partition')} it is not known when retention takes the next record, for example "
+            f"of {unclear[0].topic_partition}."
         )
         return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=message)
     message = "Retention takes no record that the job has not read."

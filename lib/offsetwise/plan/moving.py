@@ -11,7 +11,7 @@ from offsetwise.engines.registry import keeper_of, named_by
 from offsetwise.errors import PlanError
 from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction, Problem
 from offsetwise.plan.settings import Settings
-from offsetwise.plan.ways import Against, Way, unopposed
+from offsetwise.plan.ways import Objections, Way, unopposed
 from offsetwise.registry import MIGRATES
 
 
@@ -34,7 +34,7 @@ class StartingOffsets:
     """From the text, and a sentence that says nobody agreed to it, makes one that no job begins by."""
     name: str = "starting-offsets"
     """Of the file, behind the plan's."""
-    against: Against = unopposed
+    objections: Objections = unopposed
     """What speaks against beginning so."""
     by_source: bool = False
     """Whether each source has offsets of its own in it, so that two may read one partition."""
@@ -43,7 +43,7 @@ class StartingOffsets:
     began_as_told: Callable[..., Any] | None = None
     """Holds the file, and a checkpoint of the new job, against the plan. It is given the plan, the step, the file's
     bytes, the readers and the checkpoint's URI, and returns an `apply.verification.seen.Seen` for each position."""
-    seen: str = ""
+    evidence_of_start: str = ""
     """What tells where the job began, as the end of a sentence; where nothing holds it so."""
 
 
@@ -56,7 +56,7 @@ class Elsewhere:
     """The name of the old stream in quotes, with that of its cluster where both streams have one name."""
     new: str
     """Likewise of the new one."""
-    seen: int
+    highest: int
     """The highest number of a shard that the state knows."""
     numbers: tuple[int, ...]
     """Those of the new stream's."""
@@ -87,7 +87,7 @@ class Rewinding:
     """Names the file that the positions of a point stand in."""
     read_to: Callable[[Checkpoint], Mapping[tuple[str, str, int], int]]
     """Returns how far the job had read when it stopped, by source, topic and partition."""
-    against: Callable[[JobTraits], Iterable[Problem]]
+    objections: Callable[[JobTraits], Iterable[Problem]]
     """What speaks against it where the sink is not taken back too."""
 
 
@@ -126,8 +126,8 @@ def moving_of(engine: str) -> Moving:
 
 def rewinding_of(engine: str) -> Rewinding | None:
     """Return how the jobs of an engine, or of the one that they may become jobs of, go back; None where none can."""
-    moving = moving_of(engine)
-    return moving.rewinding if moving.like is None else moving.rewinding or moving_of(moving.like).rewinding
+    rules = moving_of(engine)
+    return rules.rewinding if rules.like is None else rules.rewinding or moving_of(rules.like).rewinding
 
 
 def starting_offsets_of(engine: str) -> StartingOffsets | None:

@@ -14,7 +14,7 @@ def marked_names(plan: Plan) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(_names(plan)) if marked(name) != name)
 
 
-def told(names: tuple[str, ...], *, most: int = 3) -> str:
+def warning_of(names: tuple[str, ...], *, most: int = 3) -> str:
     """Describe in a sentence that names are marked, and name some. They are yet to be marked."""
     return (
         f"Marked, since they hold characters that nobody sees or letters of several scripts: {first_of(names, most)}. "

@@ -42,7 +42,7 @@ def target(text: str) -> Target:
     """
     kind, colon, group = text.partition(":")
     if kind not in TARGETS or bool(group) != (target_type(kind).address is not None) or (colon and not group):
-        forms = {each.name: f"{each.name}:NAME" if each.address else each.name for each in target_types()}
+        forms = {known.name: f"{known.name}:NAME" if known.address else known.name for known in target_types()}
         expected = forms.get(kind) or f"one of {', '.join(forms.values())}"
         raise UsageError(
             f"--target: expected {expected}, found {text[:100]!r}. Nothing was drafted.",
@@ -87,14 +87,14 @@ def with_settings(arguments: Sequence[str]) -> list[str]:
     models = parameters().values()
     keys = {option: key for model in models for option, key in model.options.items()}
     flags = {key for model in models for key, field in model.model_fields.items() if field.annotation is bool}
-    results, left = [], list(arguments)
-    while left:
-        option, equals, value = left.pop(0).partition("=")
+    results, remaining = [], list(arguments)
+    while remaining:
+        option, equals, value = remaining.pop(0).partition("=")
         key = keys.get(option)
-        if key is None or not (equals or key in flags or left):
+        if key is None or not (equals or key in flags or remaining):
             results.append(f"{option}{equals}{value}")
         else:
-            stated = value if equals else "true" if key in flags else left.pop(0)
+            stated = value if equals else "true" if key in flags else remaining.pop(0)
             results += ["--set", f"{key}={stated}"]
     return results
 

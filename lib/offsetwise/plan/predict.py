@@ -38,10 +38,10 @@ def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
         return Prediction(
             effect=NOTHING, told="It goes on reading the stream that it reads now: the new one is another."
         )
-    foretold = [each for each in comparison.findings if each.topic is None and describe(each.code).unedited]
+    foretold = [finding for finding in comparison.findings if finding.topic is None and describe(finding.code).unedited]
     if foretold:
         # Which of a skip, a replay or a failure it comes to is said in the sentence itself.
-        return Prediction(effect=UNKNOWN, told=" ".join(each.message for each in foretold))
+        return Prediction(effect=UNKNOWN, told=" ".join(finding.message for finding in foretold))
     return moving_of(comparison.engine).predict(comparison, rows)
 
 
@@ -73,11 +73,11 @@ def damage(rows: Rows, begins: str) -> Prediction | None:
     return None
 
 
-def besides(told: str, found: Prediction | None) -> Prediction:
+def besides(message: str, prediction: Prediction | None) -> Prediction:
     """Return a sentence whose effect depends on the job's settings, followed by what goes wrong besides."""
-    if found is None:
-        return Prediction(effect=UNKNOWN, told=told)
-    return Prediction(effect=found.effect, told=f"{told} {found.told}")
+    if prediction is None:
+        return Prediction(effect=UNKNOWN, told=message)
+    return Prediction(effect=prediction.effect, told=f"{message} {prediction.told}")
 
 
 def first(rows: Rows, holds: Callable[[PartitionComparison], bool]) -> PartitionComparison | None:
@@ -90,11 +90,11 @@ def named(row: PartitionComparison) -> str:
     return f"{row.topic_partition} at {row.restart[-1].old:,}" if row.restart else str(row.topic_partition)
 
 
-def _counted(found: list[PartitionComparison], verdict: RawVerdict, begins: str) -> str:
-    where = f"{many(len(found), 'partition')}, for example {named(found[0])}"
+def _counted(rows: list[PartitionComparison], verdict: RawVerdict, begins: str) -> str:
+    where = f"{many(len(rows), 'partition')}, for example {named(rows[0])}"
     if verdict is RawVerdict.CONFUSION:
         return f"{begins} without an error and reads other records than its state expects: {where}."
-    counts = [row.raw.skip if verdict is RawVerdict.LOSS else row.raw.replay for row in found]
+    counts = [row.raw.skip if verdict is RawVerdict.LOSS else row.raw.replay for row in rows]
     known = sum(count for count in counts if count is not None)
     some = f"at least {many(known, 'record')}" if None in counts else many(known, "record")
     word = "never reads" if verdict is RawVerdict.LOSS else "reads again"
@@ -114,7 +114,7 @@ def _counted(found: list[PartitionComparison], verdict: RawVerdict, begins: str)
 def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
     """The job's code names the new stream, and its state still has the places of the old one."""
     known = [(row, row.old_offset) for row in case.rows if row.old_offset is not None]
-    moved = [row for row, place in known if in_partitions(row.topic_partition, place)[0][1] is not place]
+    moved = [row for row, position in known if in_partitions(row.topic_partition, position)[0][1] is not position]
     says = None if case.checkpoint is None else moving_of(case.checkpoint.engine).elsewhere
     if not moved or case.checkpoint is None or says is None:
         return
@@ -125,7 +125,9 @@ def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
             checkpoint=case.checkpoint,
             old=f"{old!r} of {case.old.name!r}" if one_name else repr(old),
             new=f"{new!r} of {case.new.name!r}" if one_name else repr(new),
-            seen=max(at.partition for row, place in known for at, _ in in_partitions(row.topic_partition, place)),
+            highest=max(
+                at.partition for row, position in known for at, _ in in_partitions(row.topic_partition, position)
+            ),
             numbers=tuple(
                 part.partition
                 for pair in case.topics

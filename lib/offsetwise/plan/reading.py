@@ -50,9 +50,9 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
             parts contradict each other: it was not written by `offsetwise draft`.
     """
     plan: Plan = files.load(data, "plan", subject=subject)
-    unknown = next(_unknown(plan.requirements), None)
-    if unknown is not None:
-        expected, result = unknown
+    unrecognized = next(_unrecognized(plan.requirements), None)
+    if unrecognized is not None:
+        expected, result = unrecognized
         raise PlanError(
             f"{subject}: expected {expected}, found {result}, which this release does not know. Nothing was used from "
             "it.",
@@ -67,7 +67,7 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
     return plan
 
 
-def _unknown(requirements: Requirements) -> Iterator[tuple[str, str]]:
+def _unrecognized(requirements: Requirements) -> Iterator[tuple[str, str]]:
     """Yield what a later release may have written: what is expected in its place, and what was found."""
     required, cutover = requirements.checkpoint, requirements.cutover
     if required is not None and required.engine not in {engine.name for engine in engines()}:
@@ -93,12 +93,12 @@ def contradictions(plan: Plan) -> Iterator[str]:
     yield from of_transactions(plan)
     yield from of_marks(plan)
     yield from _paths(plan)
-    seen: set[tuple[str, str, int]] = set()
+    visited: set[tuple[str, str, int]] = set()
     for planned_position in plan.positions:
         key = planned_position.source, planned_position.topic, planned_position.partition
-        if key in seen:
+        if key in visited:
             yield f"{planned_position.topic_partition} is in it twice"
-        seen.add(key)
+        visited.add(key)
         yield from _position(planned_position)
     yield from _left_unset(plan)
     yield from _of_cutover(
@@ -174,29 +174,44 @@ def _paths(plan: Plan) -> Iterator[str]:
             yield f"its checkpoint's file {path[:300]!r} is no path inside the checkpoint"
 
 
-def _position(one: PlannedPosition) -> Iterator[str]:
-    name = str(one.topic_partition)
-    if one.partition < 0 or _negative(one.new_offset) or _negative(one.old_offset):
+def _position(position: PlannedPosition) -> Iterator[str]:
+    name = str(position.topic_partition)
+    if position.partition < 0 or _negative(position.new_offset) or _negative(position.old_offset):
         yield f"{name} has a negative number, and no position is one"
-    chosen = None if one.override is None else one.override.offset
-    old = (one.old_offset, *(point.old for point in one.restart), one.old.log_start, one.old.lso, one.old.hw)
-    new = (one.new_offset, *(point.new for point in one.restart), one.new.log_start, one.new.lso, one.new.hw)
-    if not (of_one_stream(*old) and of_one_stream(*new, chosen, *one.bounds)):
+    chosen = None if position.override is None else position.override.offset
+    old = (
+        position.old_offset,
+        *(point.old for point in position.restart),
+        position.old.log_start,
+        position.old.lso,
+        position.old.hw,
+    )
+    new = (
+        position.new_offset,
+        *(point.new for point in position.restart),
+        position.new.log_start,
+        position.new.lso,
+        position.new.hw,
+    )
+    if not (of_one_stream(*old) and of_one_stream(*new, chosen, *position.bounds)):
         yield f"{name} has positions of several streams"
         return
-    if (one.old_offset is None) != (not one.restart):
+    if (position.old_offset is None) != (not position.restart):
         yield f"{name} has an old offset without a restart, or the other way round"
-    if one.restart and (one.restart[0].old, one.restart[0].new) != (one.old_offset, one.new_offset):
+    if position.restart and (position.restart[0].old, position.restart[0].new) != (
+        position.old_offset,
+        position.new_offset,
+    ):
         yield f"the restart of {name} begins elsewhere than at its offsets"
-    if any(point.new is None or _negative(point.new) for point in one.restart):
+    if any(point.new is None or _negative(point.new) for point in position.restart):
         yield f"an end of the batch of {name} has no position"
-    if one.end_proof is not None and len(one.restart) < 2:
+    if position.end_proof is not None and len(position.restart) < 2:
         yield f"{name} proves the end of a batch, and none is pending"
-    if one.override is not None and one.override.offset != one.new_offset:
-        yield f"{name} starts at {one.new_offset:,}, but {one.override.offset:,} was decided"
-    if one.override is not None and not one.override.reason.strip():
+    if position.override is not None and position.override.offset != position.new_offset:
+        yield f"{name} starts at {position.new_offset:,}, but {position.override.offset:,} was decided"
+    if position.override is not None and not position.override.reason.strip():
         yield f"{name} was decided without a reason"
-    if min(one.replay or 0, one.skip or 0, one.foreign_below or 0) < 0:
+    if min(position.replay or 0, position.skip or 0, position.foreign_below or 0) < 0:
         yield f"{name} has a negative count"
 
 

@@ -16,22 +16,22 @@ _BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")
 """How a name under construction, or on its way out, goes on from its place's."""
 
 
-def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
+def wrong_new_files(step: ReceiptStep, expected: Mapping[str, str | None]) -> Iterator[str]:
     """Yield where new files are not the ones that the plan makes.
 
     Args:
         step: What a receipt or journal says.
-        wanted: SHA-256 by path, hex; None for a file that has an id of its own and only has to be there.
+        expected: SHA-256 by path, hex; None for a file that has an id of its own and only has to be there.
     """
     yield from _files(step)
     results = {file.path: file for file in step.files}
-    if results.keys() != wanted.keys():
-        yield f"it lists {_names(results)}, and the plan makes {_names(wanted)}"
-    for path in results.keys() & wanted.keys():
+    if results.keys() != expected.keys():
+        yield f"it lists {_names(results)}, and the plan makes {_names(expected)}"
+    for path in results.keys() & expected.keys():
         written_file = results[path]
         if (
             written_file.sha256 is None
-            or wanted[path] not in (None, written_file.sha256)
+            or expected[path] not in (None, written_file.sha256)
             or written_file.before_sha256
             or written_file.kept_as
         ):
@@ -40,7 +40,7 @@ def made(step: ReceiptStep, wanted: Mapping[str, str | None]) -> Iterator[str]:
 
 def made_text(step: ReceiptStep, text: str) -> Iterator[str]:
     """Yield where the one new file is not the text that follows from the plan."""
-    yield from made(step, {os.path.basename(step.place): sha256(text.encode()).hexdigest()})
+    yield from wrong_new_files(step, {os.path.basename(step.place): sha256(text.encode()).hexdigest()})
 
 
 def edited(plan: Plan, digest: str, step: ReceiptStep, *, new: Container[str] = ()) -> Iterator[str]:
@@ -53,21 +53,21 @@ def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]
     yield from _edited(plan, digest, step, in_place=True)
 
 
-def notes_of_output(place: str, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
+def notes_of_output(location: str, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
     """Yield which notes a journal cannot have of files that become visible at once: they are made under another name.
 
     Args:
-        place: Where they are written: an absolute path or a URI.
+        location: Where they are written: an absolute path or a URI.
         notes: By their names.
         begun: Whether the step began.
     """
-    needed = "token" if URI.match(place) else "tmp"
+    needed = "token" if URI.match(location) else "tmp"
     if begun and needed not in notes:
         yield f"it has no note of its {needed}"
     for name in ("tmp", "trash"):
         value = notes.get(name)
-        if value is not None and not (value.startswith(place) and _BESIDE.fullmatch(value, len(place))):
-            yield f"its {name} {value[:300]!r} is no name beside {place}"
+        if value is not None and not (value.startswith(location) and _BESIDE.fullmatch(value, len(location))):
+            yield f"its {name} {value[:300]!r} is no name beside {location}"
 
 
 def notes_of_originals(digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _edited(plan: Plan, digest: str, step: ReceiptStep, *, in_place: bool, new: 
     reviewed = {} if plan.requirements.checkpoint is None else dict(plan.requirements.checkpoint.files)
     for file in step.files:
         yield from _as_reviewed(file, reviewed.get(file.path), new=file.path in new)
-    yield from _kept(step, f".offsetwise-{digest[:12]}-", in_place=in_place)
+    yield from _kept_originals(step, f".offsetwise-{digest[:12]}-", in_place=in_place)
 
 
 def _files(step: ReceiptStep) -> Iterator[str]:
@@ -111,26 +111,28 @@ def _files(step: ReceiptStep) -> Iterator[str]:
         yield "it lists a file twice"
 
 
-def _as_reviewed(one: WrittenFile, reviewed: str | None, *, new: bool) -> Iterator[str]:
-    if one.sha256 is not None and one.before_sha256 is None and not new:
-        yield f"it says that {one.path[:300]} is new, and the plan makes no file"
-    if reviewed is not None and one.before_sha256 not in ((reviewed,) if one.sha256 is not None else (None, reviewed)):
-        yield f"it says that {one.path[:300]} was another file before than the one that was reviewed"
+def _as_reviewed(written_file: WrittenFile, reviewed: str | None, *, new: bool) -> Iterator[str]:
+    if written_file.sha256 is not None and written_file.before_sha256 is None and not new:
+        yield f"it says that {written_file.path[:300]} is new, and the plan makes no file"
+    if reviewed is not None and written_file.before_sha256 not in (
+        (reviewed,) if written_file.sha256 is not None else (None, reviewed)
+    ):
+        yield f"it says that {written_file.path[:300]} was another file before than the one that was reviewed"
 
 
-def _kept(step: ReceiptStep, keep: str, *, in_place: bool) -> Iterator[str]:
+def _kept_originals(step: ReceiptStep, keep: str, *, in_place: bool) -> Iterator[str]:
     folder = re.compile(rf"{re.escape(keep)}[0-9a-f]{{8}}")
-    kept = set()
+    folders = set()
     for file in step.files:
         where, _, below = (file.kept_as or "").partition("/")
         if file.kept_as is not None and not (in_place and folder.fullmatch(where) and below == f"before/{file.path}"):
             yield f"its file {file.path[:300]} is kept as {file.kept_as[:300]!r}, where no original is kept"
         elif file.kept_as is not None:
-            kept.add(where)
+            folders.add(where)
         elif in_place and file.sha256 is not None:
             yield f"it keeps no original of {file.path[:300]}"
-    if len(kept) > 1:
-        yield f"its originals are kept in {_names(kept)}, expected one folder"
+    if len(folders) > 1:
+        yield f"its originals are kept in {_names(folders)}, expected one folder"
 
 
 def _names(paths: Iterable[str]) -> str:
@@ -147,19 +149,19 @@ def offsets_apart(
         planned: What the plan says.
         before: What was reviewed as there before; partitions without are not in it.
     """
-    seen: set[TopicPartition] = set()
+    visited: set[TopicPartition] = set()
     for offset in step.offsets:
         key = offset.topic_partition
-        if key in seen:
+        if key in visited:
             yield f"it has {key} twice"
-        seen.add(key)
+        visited.add(key)
         if offset.offset != planned.get(key):
             yield f"it has {key} at {offset.offset:,}, and the plan says {planned.get(key, 'nothing')}"
         if offset.before != before.get(key):
             was, reviewed = (_committed(value) for value in (offset.before, before.get(key)))
             yield f"it says that {was} was committed for {key} before, and {reviewed} was reviewed"
-    if planned.keys() - seen:
-        lacking = min(planned.keys() - seen)
+    if planned.keys() - visited:
+        lacking = min(planned.keys() - visited)
         yield f"it lacks {lacking}, which the plan moves to {planned[lacking]}"
 
 

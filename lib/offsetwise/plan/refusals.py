@@ -114,7 +114,7 @@ def without_proofs(plan: Plan) -> list[str]:
     results = (
         without_proof(position, pending=pending, on_one_topic=stays(plan, position)) for position in plan.positions
     )
-    return [told for told in results if told is not None]
+    return [message for message in results if message is not None]
 
 
 def require_proofs(plan: Plan, digest: str) -> None:
@@ -150,8 +150,8 @@ def _unproven(
     return None
 
 
-def _encloses(below: AnyPosition | None, place: AnyPosition | None, above: AnyPosition | None) -> bool:
-    return place is None or ((below is None or below < place) and (above is None or place <= above))
+def _encloses(below: AnyPosition | None, position: AnyPosition | None, above: AnyPosition | None) -> bool:
+    return position is None or ((below is None or below < position) and (above is None or position <= above))
 
 
 @finding(
@@ -254,9 +254,9 @@ def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:
 )
 def sources(comparison: Comparison) -> Iterator[str]:
     """A group holds one offset per partition."""
-    places: dict[TopicPartition, AnyPosition | None] = {}
+    positions: dict[TopicPartition, AnyPosition | None] = {}
     for row in comparison.partitions:
-        if places.setdefault(row.new_topic_partition, row.new_offset) != row.new_offset:
+        if positions.setdefault(row.new_topic_partition, row.new_offset) != row.new_offset:
             yield f"Two sources read {row.topic_partition} at different positions, and a group holds one."
 
 
@@ -268,9 +268,9 @@ def sources(comparison: Comparison) -> Iterator[str]:
     rank=262,
     stage=Stage.PLAN,
 )
-def place_not_held(at: TopicPartition, place: AnyPosition, holder: str, why: str) -> Iterator[str]:
+def place_not_held(at: TopicPartition, position: AnyPosition, holder: str, why: str) -> Iterator[str]:
     """What would be written has no form for such a position."""
-    yield f"{at} is at {place}, which {holder} cannot hold: {why}."
+    yield f"{at} is at {position}, which {holder} cannot hold: {why}."
 
 
 @finding(
@@ -281,9 +281,9 @@ def place_not_held(at: TopicPartition, place: AnyPosition, holder: str, why: str
     rank=264,
     stage=Stage.PLAN,
 )
-def shards_unknown(told: str) -> Iterator[str]:
+def shards_unknown(message: str) -> Iterator[str]:
     """What would be written names hash keys of shards, or has to name every shard."""
-    yield told
+    yield message
 
 
 @finding(

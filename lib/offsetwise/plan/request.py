@@ -166,8 +166,8 @@ NAMED = 5
 """How many partitions an error names for one kind of reason."""
 
 
-def _together(found: list[Problem]) -> str:
-    sentences = list(dict.fromkeys(reason.message for reason in found))
+def _together(problems: list[Problem]) -> str:
+    sentences = list(dict.fromkeys(reason.message for reason in problems))
     more = f" And {len(sentences) - NAMED:,} more like these." if len(sentences) > NAMED else ""
     return " ".join(sentences[:NAMED]) + more
 
@@ -239,13 +239,13 @@ def _check_cutover(required: CutoverRequirement, *, positions: bool) -> None:
 def check_readings(comparison: Comparison, migration: Migration, request: DraftRequest) -> None:
     """Refuse readings that are not of one migration and moment."""
     old, new = comparison.snapshots
-    for name, wanted, result in (
+    for name, expected, result in (
         ("migration", migration.name, comparison.migration),
         ("old cluster", comparison.old.cluster_id, old.cluster_id),
         ("new cluster", comparison.new.cluster_id, new.cluster_id),
     ):
-        if wanted != result:
-            raise unfit(f"one {name}", f"{wanted!r} and {result!r}", fix="Compare again, and draft from that.")
+        if expected != result:
+            raise unfit(f"one {name}", f"{expected!r} and {result!r}", fix="Compare again, and draft from that.")
     if request.unset is not None and not comparison.begins_by_setting:
         result = "the checkpoint of a job that begins new partitions itself"
         raise unfit("unset for a consumer group or a positions file", result, fix="Leave --set unset out.")
@@ -260,15 +260,17 @@ def check_readings(comparison: Comparison, migration: Migration, request: DraftR
             "none",
             fix="Leave --require out: the job has read nothing behind which the old logs could grow.",
         )
-    back = request.rewind_to
-    if back is not None and any(row.restart and row.restart[0].batch != back for row in comparison.partitions):
+    rewind_to = request.rewind_to
+    if rewind_to is not None and any(
+        row.restart and row.restart[0].batch != rewind_to for row in comparison.partitions
+    ):
         raise unfit(
-            f"the positions after batch {back}",
+            f"the positions after batch {rewind_to}",
             "those of another",
-            fix=f"Draft it without a comparison: the checkpoint is compared as of batch {back} then.",
+            fix=f"Draft it without a comparison: the checkpoint is compared as of batch {rewind_to} then.",
         )
 
 
-def unfit(expected: str, found: str, *, fix: str) -> PlanError:
+def unfit(expected: str, actual: str, *, fix: str) -> PlanError:
     """Return the error of a request that does not fit."""
-    return PlanError(f"The plan: expected {expected}, found {found}. Nothing was written.", fix=fix)
+    return PlanError(f"The plan: expected {expected}, found {actual}. Nothing was written.", fix=fix)

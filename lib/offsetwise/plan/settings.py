@@ -108,7 +108,7 @@ def accepted(takers: Takers, values: Recorded) -> Recorded:
     """
     check(takers, values)
     parsed = (settings_of(model, values).model_dump(exclude_unset=True) for model in takers.values())
-    return texts({key: value for each in parsed for key, value in each.items()})
+    return texts({key: value for settings in parsed for key, value in settings.items()})
 
 
 def check(takers: Takers, values: Recorded) -> None:
@@ -120,7 +120,7 @@ def check(takers: Takers, values: Recorded) -> None:
     wrong = next(objections(takers, values), None)
     if wrong is not None:
         raise PlanError(
-            f"--set: expected {taken(takers)}; found {wrong}. Nothing was drafted.", fix=_fix(takers, values)
+            f"--set: expected {accepted_keys(takers)}; found {wrong}. Nothing was drafted.", fix=_fix(takers, values)
         )
 
 
@@ -136,10 +136,10 @@ def objections(takers: Takers, values: Recorded) -> Iterator[str]:
         try:
             settings_of(model, values)
         except ValidationError as error:
-            for each in error.errors(include_url=False, include_context=False):
-                key = str(each["loc"][0]) if each["loc"] else ""
+            for detail in error.errors(include_url=False, include_context=False):
+                key = str(detail["loc"][0]) if detail["loc"] else ""
                 if not key:
-                    yield each["msg"].removeprefix("Value error, ")
+                    yield detail["msg"].removeprefix("Value error, ")
                 else:
                     yield f"{key}={by_key[key][:100]}" if key in by_key else f"no {key}"
 
@@ -163,7 +163,7 @@ def settings_of(model: type[_S], recorded: Recorded) -> _S:
     return model.model_validate_strings({key: value for key, value in recorded if key in model.model_fields})
 
 
-def taken(takers: Takers) -> str:
+def accepted_keys(takers: Takers) -> str:
     """Name every key that is taken, with its values and meaning, as part of a sentence.
 
     >>> taken({"starting-offsets": Settings})
@@ -175,12 +175,12 @@ def taken(takers: Takers) -> str:
 
 def _fix(takers: Takers, values: Recorded) -> str:
     keys = [key for key, _, _ in _declared(takers)]
-    unknown = next((key for key, _ in values if key not in keys), None)
-    wrong = unknown if unknown is not None and keys else next(_wrong_keys(takers, values), None)
+    unrecognized = next((key for key, _ in values if key not in keys), None)
+    wrong = unrecognized if unrecognized is not None and keys else next(_wrong_keys(takers, values), None)
     if not keys:
         return "Leave --set out."
-    if unknown is not None:
-        return f"Leave --set {unknown[:100]} out, or write one of the keys that are listed."
+    if unrecognized is not None:
+        return f"Leave --set {unrecognized[:100]} out, or write one of the keys that are listed."
     return f"Write --set {wrong or keys[0]}=VALUE with a value as listed."
 
 
@@ -190,7 +190,7 @@ def _wrong_keys(takers: Takers, values: Recorded) -> Iterator[str]:
         try:
             settings_of(model, values)
         except ValidationError as error:
-            yield from (str(each["loc"][0]) for each in error.errors() if each["loc"])
+            yield from (str(detail["loc"][0]) for detail in error.errors() if detail["loc"])
 
 
 def keys_of(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -205,7 +205,7 @@ def _declared(takers: Takers) -> list[tuple[str, str, str]]:
 
 def _values(of: Mapping[str, Any]) -> str:
     """Name the values of a key from its JSON Schema."""
-    either = [each for each in of.get("anyOf", [of]) if each.get("type") != "null"]
+    either = [schema for schema in of.get("anyOf", [of]) if schema.get("type") != "null"]
     if listed := of.get("enum", either[0].get("enum")) or ([either[0]["const"]] if "const" in either[0] else []):
         return "|".join(map(str, listed))
     match either[0].get("type"):

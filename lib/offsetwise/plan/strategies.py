@@ -66,11 +66,11 @@ def ways_of(engine: str) -> list[Way]:
     """Return the ways in which jobs of an engine can move: its own, those of the engine it may become one of, and those
     for all, each name once, in their order.
     """  # noqa: D205 - one sentence, two lines
-    moving = moving_of(engine)
+    rules = moving_of(engine)
     own = _own(engine)
-    taken = {name for way in own for name in (way.name, way.instead_of)}
-    others = (*(() if moving.like is None else _own(moving.like)), *_offered(None))
-    return sorted((*own, *(way for way in others if way.name not in taken)), key=lambda way: way.order)
+    used = {name for way in own for name in (way.name, way.instead_of)}
+    others = (*(() if rules.like is None else _own(rules.like)), *_offered(None))
+    return sorted((*own, *(way for way in others if way.name not in used)), key=lambda way: way.order)
 
 
 def _own(engine: str) -> tuple[Way, ...]:
@@ -105,9 +105,9 @@ def judge_strategies(
         if not _holds(target_type(way.target), migration.target.stream):
             continue
         terms = terms_for(way, migration)
-        problems = tuple(way.against(comparison, job))
-        against = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *problems)
-        reasons, objections = ([worded(problem, terms) for problem in some] for some in (against, problems))
+        problems = tuple(way.objections(comparison, job))
+        all_problems = (*_reasons(way, comparison, job, sink_rewound=sink_rewound), *problems)
+        reasons, objections = ([worded(problem, terms) for problem in some] for some in (all_problems, problems))
         strategies.append(
             Strategy(
                 kind=_named(way, comparison).worded(terms),
@@ -138,7 +138,7 @@ def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target,
     the application itself, where the way is one of its engine.
     """
     targets = []
-    for name in (way.target, *((way.beside,) if way.beside is not None else ())):
+    for name in (way.target, *((way.also_writes,) if way.also_writes is not None else ())):
         kind = target_type(name)
         known = kind.addresses(comparison, new)
         if kind.address is not None and not known:
@@ -166,7 +166,7 @@ def against_target(
     ]
     if rewound and not sink_rewound:
         rewinding = rewinding_of(comparison.engine)
-        problems += () if rewinding is None else rewinding.against(job)
+        problems += () if rewinding is None else rewinding.objections(job)
         if job.tolerates_replay is not True:
             problems.append(
                 replay_not_tolerated.problem(
@@ -250,8 +250,10 @@ def _written(kind: TargetType, comparison: Comparison, job: JobTraits) -> str:
 
 def _commands(way: Way, comparison: Comparison, subject: str, path: str, job: JobTraits) -> tuple[str, ...]:
     file = quote(way.migration_file or path)
-    written = [_written(target_type(name), comparison, job) for name in (way.target, way.beside) if name is not None]
-    targets = " ".join(f"--target {quote(each)}" for each in written)
+    written = [
+        _written(target_type(name), comparison, job) for name in (way.target, way.also_writes) if name is not None
+    ]
+    targets = " ".join(f"--target {quote(target)}" for target in written)
     output = " --output DIR" if target_type(way.target).where is Where.OUTPUT else ""
     start = way.start_in_sql if job.sql and way.start_in_sql is not None else way.start
     return (

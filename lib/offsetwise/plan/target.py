@@ -247,17 +247,17 @@ class TargetType(ABC):
         for name in sorted(notes.keys() - self.notes):
             yield f"it has a note of {name[:80]!r}, which {self.name} has none of"
 
-    def require_fit(self, plan: Plan, called: str) -> None:
+    def require_fit(self, plan: Plan, label: str) -> None:
         """Go on only with a plan that it can hold.
 
         Args:
             plan: The plan.
-            called: What to call it at the beginning of an error.
+            label: What to call it at the beginning of an error.
 
         Raises:
             ApplyError: It cannot hold it.
         """
-        refuse_unfit(self.unfit(plan), called)
+        refuse_unfit(self.unfit(plan), label)
 
     def named(self, target: Target) -> str:
         """Return the name of one target of this type for people."""
@@ -276,7 +276,7 @@ class OutputTarget(TargetType):
         yield from notes_of_output(step.place, notes, begun=begun)
 
 
-def refuse_unfit(problems: Iterable[Problem], called: str) -> None:
+def refuse_unfit(problems: Iterable[Problem], label: str) -> None:
     """Go on only where nothing speaks against writing a plan to a target.
 
     Raises:
@@ -285,7 +285,7 @@ def refuse_unfit(problems: Iterable[Problem], called: str) -> None:
     wrong = next(iter(problems), None)
     if wrong is not None:
         raise ApplyError(
-            f"{called}: expected a plan that it can hold. {wrong.message} Nothing was written.", fix=wrong.fix
+            f"{label}: expected a plan that it can hold. {wrong.message} Nothing was written.", fix=wrong.fix
         )
 
 

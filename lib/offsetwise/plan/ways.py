@@ -21,7 +21,7 @@ def _unasked(comparison: Comparison, job: JobTraits) -> Iterable[str]:  # noqa: 
     return ()
 
 
-class Against(Protocol):
+class Objections(Protocol):
     """Returns what speaks against a target, single partitions aside."""
 
     def __call__(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
@@ -51,7 +51,7 @@ class Way:
     """Where it stands among the ways of an engine, ascending."""
     target: str
     """The name of what it writes first."""
-    beside: str | None = None
+    also_writes: str | None = None
     """The name of what it writes as well."""
     title: str
     """In the field's words."""
@@ -68,7 +68,7 @@ class Way:
     elsewhere: str = ""
     """Why it is not drafted from a comparison of the last position; empty where it is, as of one that a service which
     it writes to was read with."""
-    against: Callable[[Comparison, JobTraits], Iterable[Problem]] = _nothing
+    objections: Callable[[Comparison, JobTraits], Iterable[Problem]] = _nothing
     """What speaks against this way alone."""
     questions: Callable[[Comparison, JobTraits], Iterable[str]] = _unasked
     """Asks what nobody has stated and what would be judged by it."""
@@ -81,7 +81,9 @@ class Way:
 
     def worded(self, terms: Mapping[str, str]) -> Way:
         """Return the way in the words of a stream; see `in_words`."""
-        results = [tuple(in_words(each, terms) for each in some) for some in (self.keeps, self.gives_up, self.needs)]
+        results = [
+            tuple(in_words(sentence, terms) for sentence in some) for some in (self.keeps, self.gives_up, self.needs)
+        ]
         title, elsewhere = in_words(self.title, terms), in_words(self.elsewhere, terms)
         return replace(self, title=title, elsewhere=elsewhere, keeps=results[0], gives_up=results[1], needs=results[2])
 
@@ -137,6 +139,6 @@ PRODUCERS_FIRST: Final = Way(
     options=" --start TOPIC=earliest --reason TEXT",
     translates=False,
     elsewhere="It begins at earliest instead of the translated positions",
-    against=_not_drained,
+    objections=_not_drained,
 )
 """Nothing is translated. Targets that a job of theirs can begin at complete it."""

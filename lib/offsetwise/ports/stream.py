@@ -190,10 +190,12 @@ def stream_of(kind: str) -> Spec | None:
     return next((spec for spec in specs() if kind in spec.kinds), None)
 
 
-def position(text: str, *beside: AnyPosition | None) -> AnyPosition | None:
+def position(text: str, *others: AnyPosition | None) -> AnyPosition | None:
     """Return the position that a text says; None where it is none, or of another stream than those beside it."""
     positions = (spec.parse(text) for spec in specs())
-    return next((each for each in positions if each is not None and of_one_stream(each, *beside)), None)
+    return next(
+        (candidate for candidate in positions if candidate is not None and of_one_stream(candidate, *others)), None
+    )
 
 
 def of_position(position: AnyPosition) -> Spec | None:

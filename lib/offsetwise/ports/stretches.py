@@ -21,7 +21,7 @@ class Stretch(OfPartition):
 
     topic: str
     partition: int
-    place: AnyPosition | None
+    position: AnyPosition | None
     """None where every record lies below."""
     first: AnyPosition | None = None
     """The place before the record that it begins with; None for the oldest one."""
@@ -39,5 +39,5 @@ class ReadStretch:
     """Whether all of it below the place was read."""
     whole_above: bool = True
     """Whether all of it above the place was read."""
-    gone: frozenset[AnyPosition] = frozenset()
+    expired: frozenset[AnyPosition] = frozenset()
     """Of the records that it begins and ends with those that retention took."""

@@ -60,7 +60,7 @@ class Window:
     calls: int = 0
     """Which counted against a quota."""
     failure: ReadFailure | None = None
-    told: str = ""
+    message: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no reading gives: it may come from a worker that is not ours."""

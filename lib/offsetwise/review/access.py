@@ -124,7 +124,7 @@ class Access(Section):
 
     def of(self, claims: Mapping[str, Any]) -> frozenset[Role]:
         """Return the roles of the person with these claims; those of nobody where their name has what nobody sees."""
-        if any(invisible(str(claims.get(each, ""))) for each in ("iss", "sub")):
+        if any(invisible(str(claims.get(claim, ""))) for claim in ("iss", "sub")):
             return self.of_nobody()
         given = {
             role

@@ -68,7 +68,7 @@ def why_not(person: Person, verb: Verb, rules: Access, now: datetime, *, demo: b
         now: With its time zone.
         demo: Whether this is the demonstration, which knows its own people only.
     """
-    named = _called(person)
+    named = _name_of(person)
     if not (strict.is_name(person.issuer) and strict.is_name(person.subject)):
         return NotAllowed(
             why=f"Your identity, {named}, cannot be in a plan or an approval: expected {strict.A_NAME}.",
@@ -92,7 +92,7 @@ def why_not(person: Person, verb: Verb, rules: Access, now: datetime, *, demo: b
     return _why_not_decide(person, rules, now) if verb.decides else None
 
 
-def _called(person: Person) -> str:
+def _name_of(person: Person) -> str:
     """Name somebody by their identity, of the demonstration by the name that nobody else has."""
     return person.name if person.issuer == DEMO_ISSUER else f"{person.subject[:80]!a} of {person.issuer[:80]!a}"
 
@@ -109,12 +109,12 @@ def why_not_own(
         editors: Who wrote, edited or submitted any version of the plan.
         names: The author and editors as its newest version records them.
     """
-    barred = barred_from_deciding(who(person), rules, editors, names) if verb.decides else None
-    if barred is not None:
-        return barred
+    refusal = barred_from_deciding(who(person), rules, editors, names) if verb.decides else None
+    if refusal is not None:
+        return refusal
     if verb in (Verb.SUBMIT, Verb.WITHDRAW) and not is_of(person, editors):
         return NotAllowed(
-            why=f"Only its author and editors {verb} a plan, and {_called(person)} is none.",
+            why=f"Only its author and editors {verb} a plan, and {_name_of(person)} is none.",
             fix="Ask one of them, or save a version of your own first.",
         )
     return None
@@ -131,11 +131,11 @@ def barred_from_deciding(
         editors: Who wrote, edited or submitted any version of the plan.
         names: The author and editors as its newest version records them.
     """
-    barred = why_barred(somebody, editors, names) if rules.separation_of_duties else None
-    if barred is None:
+    reason = why_barred(somebody, editors, names) if rules.separation_of_duties else None
+    if reason is None:
         return None
     return NotAllowed(
-        why=f"Nobody decides about a plan that they had a hand in, and {barred}.",
+        why=f"Nobody decides about a plan that they had a hand in, and {reason}.",
         fix="Let a reviewer decide who neither wrote, edited nor submitted any version of it.",
     )
 

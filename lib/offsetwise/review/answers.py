@@ -39,7 +39,7 @@ class AlreadyDecided:
     """Somebody decided before, maybe the same person in another window. Nothing was changed."""
 
     state: State
-    told: str
+    message: str
     """Who decided what, and when."""
 
 
@@ -48,7 +48,7 @@ class AlreadyOpen:
     """Another plan for the same checkpoint or group is open. Nothing was changed."""
 
     plan: int
-    told: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

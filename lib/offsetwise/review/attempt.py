@@ -20,7 +20,7 @@ from offsetwise.review.allowing import Verb, not_signed_in, why_not
 from offsetwise.review.answers import REFUSALS, AlreadyDecided, AlreadyOpen, NotAllowed, Stale
 from offsetwise.review.difference import Difference, difference
 from offsetwise.review.people import MAX_NAME, Person
-from offsetwise.review.sheet import VersionStanding, standing
+from offsetwise.review.sheet import VersionStanding, status_of
 from offsetwise.store.audit import Details, Record
 from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import PlanRow, State, VersionRow
@@ -44,39 +44,39 @@ class ParsedPlans:
     """Plans that were parsed, by digest: what has the same digest is the same plan. Safe to use from threads."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Plan] = OrderedDict()
+        self._parsed: OrderedDict[str, Plan] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, look: StoreLook, version: VersionRow) -> Plan:
+    def get(self, reader: StoreLook, version: VersionRow) -> Plan:
         """Return a version's plan.
 
         Raises:
             PlanError: The kept bytes are not those that the digest names.
         """
         with self._lock:
-            plan = self._kept.get(version.digest)
+            plan = self._parsed.get(version.digest)
             if plan is not None:
-                self._kept.move_to_end(version.digest)
+                self._parsed.move_to_end(version.digest)
                 return plan
-        parsed = read_plan(content_of(look, version), subject=f"version {version.number} of plan {version.plan}")
+        parsed = read_plan(content_of(reader, version), subject=f"version {version.number} of plan {version.plan}")
         with self._lock:
-            self._kept[version.digest] = parsed
-            while len(self._kept) > PARSED_PLANS:
-                self._kept.popitem(last=False)
+            self._parsed[version.digest] = parsed
+            while len(self._parsed) > PARSED_PLANS:
+                self._parsed.popitem(last=False)
         return parsed
 
-    def difference(self, look: StoreLook, before: VersionRow, after: VersionRow) -> Difference:
+    def difference(self, reader: StoreLook, before: VersionRow, after: VersionRow) -> Difference:
         """Return what differs between two versions."""
-        return difference(self.get(look, before), self.get(look, after), digests=(before.digest, after.digest))
+        return difference(self.get(reader, before), self.get(reader, after), digests=(before.digest, after.digest))
 
 
-def content_of(look: StoreLook, version: VersionRow) -> bytes:
+def content_of(reader: StoreLook, version: VersionRow) -> bytes:
     """Return the bytes of a version, which have its digest.
 
     Raises:
         PlanError: They have another one.
     """
-    content = look.content(version.id)
+    content = reader.content(version.id)
     if digest_of(content) != version.digest:
         raise PlanError(
             f"Version {version.number} of plan {version.plan}: expected the bytes with the digest "
@@ -130,9 +130,9 @@ class Attempt:
         self.digest = self.digest or newest.digest
         return person, self.plan, newest
 
-    def standing(self, row: PlanRow, version: VersionRow) -> VersionStanding:
+    def status(self, row: PlanRow, version: VersionRow) -> VersionStanding:
         """Return how far a plan came."""
-        return standing(self.change, row, version, rules=self.rules, now=self.now)
+        return status_of(self.change, row, version, rules=self.rules, now=self.now)
 
     def stale(self, row: PlanRow, newest: VersionRow, digest: str) -> Stale | NotAllowed:
         """Answer somebody who was shown another version than the newest."""
@@ -211,7 +211,7 @@ def written(
     if isinstance(answer, NotAllowed):
         results["why"] = answer.why[:_TOLD]
     elif isinstance(answer, (AlreadyDecided, AlreadyOpen)):
-        results["why"] = answer.told[:_TOLD]
+        results["why"] = answer.message[:_TOLD]
     elif isinstance(answer, Stale):
         results["newest"] = answer.digest
         results["drifts"] = len(answer.drifts)
@@ -227,10 +227,12 @@ def written(
     )
 
 
-def decided(row: PlanRow, told: VersionStanding) -> AlreadyDecided:
+def decided(row: PlanRow, status: VersionStanding) -> AlreadyDecided:
     """Answer somebody who comes after the decision."""
     by = ", ".join(
         f"{decision_row.by.subject} of {decision_row.by.issuer} at {clock(decision_row.at_ms)}"
-        for decision_row in told.counted
+        for decision_row in status.counted
     )
-    return AlreadyDecided(state=row.state, told=f"Plan {row.id} is {row.state}{f', approved by {by}' if by else ''}.")
+    return AlreadyDecided(
+        state=row.state, message=f"Plan {row.id} is {row.state}{f', approved by {by}' if by else ''}."
+    )

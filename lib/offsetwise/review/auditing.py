@@ -46,6 +46,6 @@ def audited(store_url: str | None, known: Noted | None) -> Audited:
             f"Store {where.shown}: expected the store of a console, found no file. Nothing was read.",
             fix="Name it by --store or $OFFSETWISE_STORE.",
         )
-    with open_store(store_url) as store, store.reviews.reading("Checking the audit log") as look:
-        chain = look.check_chain(known)
+    with open_store(store_url) as store, store.reviews.reading("Checking the audit log") as reader:
+        chain = reader.check_chain(known)
     return Audited(intact=chain.intact, broken=chain.broken, row=chain.rows, hash=chain.head, at_ms=chain.at_ms)

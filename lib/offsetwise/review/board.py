@@ -220,9 +220,9 @@ class Board(SetsBoard):
             if why is not None:
                 return self._attempted(verb, person, plan, lambda _: why, digest=digest)
             with _one_at_a_time():
-                found = read()
+                content = read()
                 return self._attempted(
-                    verb, person, plan, lambda attempt: tried(attempt, found), digest=digest_in(found)
+                    verb, person, plan, lambda attempt: tried(attempt, content), digest=digest_in(content)
                 )
         except StoreError:
             raise

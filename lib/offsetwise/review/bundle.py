@@ -49,7 +49,7 @@ class Bundle:
     plan: Plan
     observed: Comparison | None
     """What it was drafted from; None where that was not kept."""
-    kept: Mapping[str, bytes]
+    files: Mapping[str, bytes]
     """The files of `observed`, every byte."""
     submitted_by: Who
     submitted_at_ms: int
@@ -104,20 +104,20 @@ class _Submission(_Shape):
     expires_at_ms: _TimeMs
 
 
-class _Told(_Shape):
+class _Stated(_Shape):
     submission: _Submission
     editors: Annotated[list[_Editor], Field(min_length=1, max_length=1_000)]
     comments: Annotated[list[_Comment], Field(max_length=10_000)]
     digest: _Hex
 
 
-class _BundleShape(_Told):
+class _BundleShape(_Stated):
     parts: _Parts
 
 
 def pack(
     content: bytes,
-    kept: dict[str, bytes],
+    evidence: dict[str, bytes],
     *,
     submitted_by: Who,
     submitted_at_ms: int,
@@ -129,7 +129,7 @@ def pack(
 
     Args:
         content: The plan's file.
-        kept: The files of the comparison and both snapshots, by `comparison`, `old` and `new`, or none.
+        evidence: The files of the comparison and both snapshots, by `comparison`, `old` and `new`, or none.
         submitted_by: Who submitted it.
         submitted_at_ms: When.
         expires_at_ms: When the submission ends.
@@ -139,7 +139,7 @@ def pack(
     body: dict[str, Any] = {
         "format": f"offsetwise/{KIND}",
         "format_version": files.FORMAT_VERSION,
-        "parts": {"plan": _part(content), **{kind: _part(data) for kind, data in kept.items()}},
+        "parts": {"plan": _part(content), **{kind: _part(data) for kind, data in evidence.items()}},
         "submission": {
             "issuer": submitted_by.issuer,
             "subject": submitted_by.subject,
@@ -187,15 +187,15 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
         PlanError: Its plan contradicts itself.
         VersionError: A major version that this release does not know.
     """
-    read, kept = _read(data, subject)
-    content = kept.pop("plan")
+    read, evidence = _read(data, subject)
+    content = evidence.pop("plan")
     return Bundle(
         digest=read.digest,
         plan_digest=digest_of(content),
         content=content,
         plan=read_plan(content, subject=f"{subject}: its plan"),
-        observed=_observed(kept, subject),
-        kept=kept,
+        observed=_observed(evidence, subject),
+        files=evidence,
         submitted_by=Who(issuer=read.submission.issuer, subject=read.submission.subject, name=read.submission.name),
         submitted_at_ms=read.submission.at_ms,
         expires_at_ms=read.submission.expires_at_ms,
@@ -215,7 +215,7 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
     )
 
 
-def _read(data: bytes, subject: str) -> tuple[_Told, dict[str, bytes]]:
+def _read(data: bytes, subject: str) -> tuple[_Stated, dict[str, bytes]]:
     """Return what a bundle says, and the files in it by kind, every digest checked."""
     body = files.read_object(_unpacked(data, subject), subject=subject, most=MAX_BYTES)
     files.check_header(body, KIND, subject=subject)
@@ -224,29 +224,29 @@ def _read(data: bytes, subject: str) -> tuple[_Told, dict[str, bytes]]:
         read = _BundleShape.model_validate(results)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the top level"
-        raise _unusable(subject, f"{place} is wrong: {first['msg'][:200]}") from error
+        location = ".".join(str(part) for part in first["loc"]) or "the top level"
+        raise _unusable(subject, f"{location} is wrong: {first['msg'][:200]}") from error
     if read.digest != _digest({key: value for key, value in body.items() if key != "digest"}):
         raise _unusable(subject, "what it holds does not have the digest written in it: it was changed")
     parts = {kind: part for kind in _KINDS if (part := getattr(read.parts, kind)) is not None}
-    kept = {kind: _checked(part, kind, subject) for kind, part in parts.items()}
+    evidence = {kind: _checked(part, kind, subject) for kind, part in parts.items()}
     try:
-        left = MAX_VALUES
-        for content in kept.values():
-            left -= strict_json.check_size(content, most=left)
+        remaining = MAX_VALUES
+        for content in evidence.values():
+            remaining -= strict_json.check_size(content, most=remaining)
     except ValueError as error:
         raise _unusable(subject, f"with all its parts, {error}") from error
-    return _Told.model_validate(read.model_dump(exclude={"parts"})), kept
+    return _Stated.model_validate(read.model_dump(exclude={"parts"})), evidence
 
 
-def _observed(kept: Mapping[str, bytes], subject: str) -> Comparison | None:
-    if not kept:
+def _observed(evidence: Mapping[str, bytes], subject: str) -> Comparison | None:
+    if not evidence:
         return None
-    if len(kept) != len(_OBSERVED):
-        raise _unusable(subject, f"it has {', '.join(kept)} and not the rest of comparison, old and new")
-    compared: Comparison = files.load(kept["comparison"], "comparison", subject=f"{subject}: its comparison")
-    old = files.load(kept["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster")
-    new = files.load(kept["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster")
+    if len(evidence) != len(_OBSERVED):
+        raise _unusable(subject, f"it has {', '.join(evidence)} and not the rest of comparison, old and new")
+    compared: Comparison = files.load(evidence["comparison"], "comparison", subject=f"{subject}: its comparison")
+    old = files.load(evidence["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster")
+    new = files.load(evidence["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster")
     return replace(compared, read_from=(old, new))
 
 
@@ -264,11 +264,11 @@ def _checked(part: _BundlePart, kind: str, subject: str) -> bytes:
 
 
 def _digest(body: dict[str, Any]) -> str:
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     # By pieces: as one text, the parts would stand in memory twice more.
     for piece in json.JSONEncoder(sort_keys=True, separators=(",", ":")).iterencode(body):
-        made.update(piece.encode("ascii"))
-    return made.hexdigest()
+        hasher.update(piece.encode("ascii"))
+    return hasher.hexdigest()
 
 
 def _unpacked(data: bytes, subject: str) -> bytes:
@@ -278,16 +278,16 @@ def _unpacked(data: bytes, subject: str) -> bytes:
     unpacking = zlib.decompressobj(wbits=31)
     try:
         # zlib stops there, whatever would follow.
-        made = unpacking.decompress(data, most + 1)
+        unpacked = unpacking.decompress(data, most + 1)
     except zlib.error as error:
         raise _unusable(subject, "it is not gzip, or damaged") from error
-    if len(made) > most:
+    if len(unpacked) > most:
         raise _unusable(subject, f"it unpacks to more than {most:,} bytes, {MAX_RATIO} for each of its own at most")
     if not unpacking.eof or unpacking.unused_data:
         raise _unusable(subject, "it is cut off, or something follows it")
-    if not made.isascii():
+    if not unpacked.isascii():
         raise _unusable(subject, "it has other characters than ASCII")
-    return made
+    return unpacked
 
 
 def _unusable(subject: str, why: str) -> FileError:

@@ -48,27 +48,27 @@ class Matter:
 
     row: PlanRow
     newest: VersionRow
-    told: VersionStanding
+    status: VersionStanding
 
 
-def decide(attempt: Attempt, wanted: ReviewDecision) -> DecideAnswer:
+def decide(attempt: Attempt, requested: ReviewDecision) -> DecideAnswer:
     """Sign and keep the decision of somebody who is signed in."""
-    matter = decidable(attempt, wanted)
+    matter = decidable(attempt, requested)
     if not isinstance(matter, Matter):
         return matter
     try:
-        signed = sign(attempt, wanted.digest, wanted.verdict, accepted_unproven=wanted.accepted_unproven)
+        signed = sign(attempt, requested.digest, requested.verdict, accepted_unproven=requested.accepted_unproven)
     except (FileError, PlanError, UsageError) as error:
         return NotAllowed(why=error.problem, fix=error.fix)
     return keep(attempt, matter, signed)
 
 
-def decidable(attempt: Attempt, wanted: ReviewDecision, *, confirmed: bool = False) -> Matter | DecideAnswer:
+def decidable(attempt: Attempt, requested: ReviewDecision, *, confirmed: bool = False) -> Matter | DecideAnswer:
     """Return what is decided about, or why this person does not decide so about it now. Nothing is written.
 
     Args:
         attempt: Of the person, about the plan.
-        wanted: What they want to say.
+        requested: What they want to say.
         confirmed: Whether what has to be typed was typed for several plans at once.
     """
     opened = attempt.opened()
@@ -79,17 +79,17 @@ def decidable(attempt: Attempt, wanted: ReviewDecision, *, confirmed: bool = Fal
     refused = why_not_own(person, attempt.verb, attempt.rules, attempt.change.editors(row.id), facts.names)
     if refused is not None:
         return refused
-    matter = Matter(row=row, newest=newest, told=attempt.standing(row, newest))
-    closed = _why_not_now(attempt, matter, wanted.digest, who(person))
+    matter = Matter(row=row, newest=newest, status=attempt.status(row, newest))
+    closed = _why_not_now(attempt, matter, requested.digest, who(person))
     if closed is not None:
         return closed
-    approves = wanted.verdict is Verdict.APPROVED
-    objection = _why_not_approved(wanted, newest, facts, confirmed=confirmed) if approves else None
+    approves = requested.verdict is Verdict.APPROVED
+    objection = _why_not_approved(requested, newest, facts, confirmed=confirmed) if approves else None
     if objection is not None:
         return objection
     try:
         content_of(attempt.change, newest)
-        unreasoned = _not_reasoned(attempt, wanted, newest, facts) if approves else None
+        unreasoned = _not_reasoned(attempt, requested, newest, facts) if approves else None
     except (FileError, PlanError, UsageError) as error:
         return NotAllowed(why=error.problem, fix=error.fix)
     return matter if unreasoned is None else unreasoned
@@ -126,21 +126,21 @@ def sign(
 
 
 def _why_not_approved(
-    wanted: ReviewDecision, newest: VersionRow, facts: VersionFacts, *, confirmed: bool
+    requested: ReviewDecision, newest: VersionRow, facts: VersionFacts, *, confirmed: bool
 ) -> Stale | NotAllowed | None:
-    if wanted.drifts:
-        return Stale(digest=newest.digest, difference=None, drifts=wanted.drifts)
-    if not confirmed and facts.confirm is not None and wanted.typed != facts.confirm:
+    if requested.drifts:
+        return Stale(digest=newest.digest, difference=None, drifts=requested.drifts)
+    if not confirmed and facts.confirm is not None and requested.typed != facts.confirm:
         return NotAllowed(
             why="Something in this plan is unsafe, skips records or cannot be taken back: expected "
-            f"{facts.confirm!r} to be typed, found {(wanted.typed or '')[:80]!a}.",
+            f"{facts.confirm!r} to be typed, found {(requested.typed or '')[:80]!a}.",
             fix=f"Look at the rows marked unsafe and the transactions that end, then type {facts.confirm}.",
         )
     return None
 
 
 def _not_reasoned(
-    attempt: Attempt, wanted: ReviewDecision, newest: VersionRow, facts: VersionFacts
+    attempt: Attempt, requested: ReviewDecision, newest: VersionRow, facts: VersionFacts
 ) -> NotAllowed | None:
     """Return why conditions that are not met, or are not proven, prevent an approval; record those that do not.
 
@@ -148,15 +148,15 @@ def _not_reasoned(
         PlanError: A position has no proof, or one is accepted as unproven that may not be.
     """
     not_met = facts.not_met(lambda: attempt.plans.get(attempt.change, newest))
-    unreasoned = overrides.why_not(not_met, wanted.in_spite_of)
+    unreasoned = overrides.why_not(not_met, requested.in_spite_of)
     if unreasoned is not None:
         return unreasoned
     if not_met:
-        attempt.details[overrides.DETAIL] = overrides.recorded(not_met, wanted.in_spite_of)
-    if wanted.accepted_unproven or not facts.has_proofs:
+        attempt.details[overrides.DETAIL] = overrides.recorded(not_met, requested.in_spite_of)
+    if requested.accepted_unproven or not facts.has_proofs:
         plan = attempt.plans.get(attempt.change, newest)
         require_proofs(plan, newest.digest)
-        require_acceptable(plan, newest.digest, wanted.verdict, wanted.accepted_unproven)
+        require_acceptable(plan, newest.digest, requested.verdict, requested.accepted_unproven)
     return None
 
 
@@ -181,12 +181,12 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
         return no_person(said.issuer, said.subject)
     signer = Who(issuer=said.issuer, subject=said.subject, name=said.subject)
     names = VersionFacts.load(newest.facts).names
-    barred = barred_from_deciding(signer, attempt.rules, change.editors(row.id), names)
-    if barred is not None:
-        return barred
+    refusal = barred_from_deciding(signer, attempt.rules, change.editors(row.id), names)
+    if refusal is not None:
+        return refusal
     if change.nonce_used(row.id, said.nonce):
-        return AlreadyDecided(state=row.state, told=f"This very envelope of {said.subject} is kept already.")
-    matter = Matter(row=row, newest=newest, told=attempt.standing(row, newest))
+        return AlreadyDecided(state=row.state, message=f"This very envelope of {said.subject} is kept already.")
+    matter = Matter(row=row, newest=newest, status=attempt.status(row, newest))
     closed = _why_not_now(attempt, matter, said.plan_digest, signer)
     if closed is not None:
         return closed
@@ -197,7 +197,7 @@ def _why_not_now(
     attempt: Attempt, matter: Matter, digest: str, somebody: Who
 ) -> NotAllowed | Stale | AlreadyDecided | None:
     """Return why nobody, or not this one again, decides about this version now."""
-    row, newest, result = matter.row, matter.newest, matter.told
+    row, newest, result = matter.row, matter.newest, matter.status
     if digest != newest.digest:
         return attempt.stale(row, newest, digest)
     if row.state is State.DRAFT:
@@ -236,7 +236,7 @@ class SignedDecision:
 
 def keep(attempt: Attempt, matter: Matter, signed: SignedDecision) -> Approved | Rejected:
     """Keep a decision with its envelope, and move the plan on."""
-    row, result, said, envelope = matter.row, matter.told, signed.said, signed.envelope
+    row, result, said, envelope = matter.row, matter.status, signed.said, signed.envelope
     if result.submission is None:
         raise AssertionError("decided about what was not submitted")
     attempt.change.add_decision(

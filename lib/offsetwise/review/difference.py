@@ -77,5 +77,5 @@ def _positions(before: Plan, after: Plan) -> Iterator[PositionChange]:
         )
 
 
-def _key(one: PlannedPosition) -> tuple[str, str, int]:
-    return one.source, one.topic, one.partition
+def _key(position: PlannedPosition) -> tuple[str, str, int]:
+    return position.source, position.topic, position.partition

@@ -81,7 +81,7 @@ def _saved(attempt: Attempt, person: Person, drafted: DraftedVersion, facts: Ver
     else:
         plan, number = attempt.plan.id, attempt.plan.number + 1
         newest = change.version(plan, attempt.plan.number)
-        dropped = len(attempt.standing(attempt.plan, newest).counted)
+        dropped = len(attempt.status(attempt.plan, newest).counted)
     version = change.add_version(
         plan, number, digest=digest, content=drafted.content, facts=facts.dump(), by=who(person), at_ms=attempt.now_ms
     )
@@ -166,7 +166,7 @@ def submit(attempt: Attempt, digest: str) -> SubmitAnswer:
     person, row, newest = opened
     if digest != newest.digest:
         return attempt.stale(row, newest, digest)
-    result = attempt.standing(row, newest)
+    result = attempt.status(row, newest)
     if row.state is not State.DRAFT and not result.expired:
         return decided(row, result)
     number = 1 if result.submission is None else result.submission.round + 1
@@ -183,7 +183,7 @@ def withdraw(attempt: Attempt) -> OtherAnswer:
         return opened
     _, row, newest = opened
     if row.state in (State.WITHDRAWN, State.APPLIED):
-        return decided(row, attempt.standing(row, newest))
+        return decided(row, attempt.status(row, newest))
     change.move(row.id, State.WITHDRAWN, number=row.number, at_ms=attempt.now_ms)
     return Done(plan=row.id, state=State.WITHDRAWN)
 
@@ -225,7 +225,7 @@ def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
     for editor in bundle.editors:
         change.add_editor(plan, editor.since_number, _named(editor))
     change.add_editor(plan, 1, by)
-    _add_files(change, version, bundle.kept)
+    _add_files(change, version, bundle.files)
     for remark in bundle.comments:
         change.add_comment(plan, 1, by=remark.by, at_ms=remark.at_ms, body=remark.body)
     ends = min(bundle.expires_at_ms, attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000)
@@ -245,14 +245,14 @@ def _files_of(comparison: Comparison) -> dict[str, bytes]:
     return {kind: files.dump(part).encode() for kind, part in parts.items()}
 
 
-def _add_files(change: Change, version: int, kept: Mapping[str, bytes]) -> None:
-    for kind, content in kept.items():
+def _add_files(change: Change, version: int, evidence: Mapping[str, bytes]) -> None:
+    for kind, content in evidence.items():
         change.add_file(version, kind, content)
 
 
 def _already_open(other: PlanRow) -> AlreadyOpen:
     return AlreadyOpen(
         plan=other.id,
-        told=f"Plan {other.id} for {other.moves} is {other.state}. There is one open plan at a time: edit that one, or "
-        "have it withdrawn.",
+        message=f"Plan {other.id} for {other.moves} is {other.state}. There is one open plan at a time: edit that "
+        "one, or have it withdrawn.",
     )

@@ -61,13 +61,13 @@ def recorded(unmet: Sequence[str], reasons: Mapping[str, str]) -> str:
     return "\n".join(f"{name}: {reasons[name].strip()}" for name in unmet)
 
 
-def of_plan(look: StoreLook, plan: int) -> Iterator[Overridden]:
+def of_plan(reader: StoreLook, plan: int) -> Iterator[Overridden]:
     """Read what the approvals of a plan override, the newest first."""
     audit_filter = AuditFilter(plan=plan, action=Verb.APPROVE.value, result="done")
-    for row in look.audit(audit_filter, most=_MOST):
-        kept = row.record.details.get(DETAIL)
-        if isinstance(kept, str):
+    for row in reader.audit(audit_filter, most=_MOST):
+        detail = row.record.details.get(DETAIL)
+        if isinstance(detail, str):
             record = row.record
             yield Overridden(
-                issuer=record.issuer, subject=record.subject, digest=record.digest, lines=tuple(kept.splitlines())
+                issuer=record.issuer, subject=record.subject, digest=record.digest, lines=tuple(detail.splitlines())
             )

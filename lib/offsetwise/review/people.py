@@ -61,7 +61,7 @@ def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person | None:
         subject=subject,
         name=next((name for name in names if isinstance(name, str) and name), subject)[:MAX_NAME],
         email=email if isinstance(email, str) and email else None,
-        groups=tuple(each for each in several if isinstance(each, str)),
+        groups=tuple(group for group in several if isinstance(group, str)),
         signed_in_at=_time(claims.get("auth_time")) or _time(claims.get("iat")),
         expires_at=_time(claims.get("exp")),
         # How Entra ID and Keycloak say that a token is a program's.
@@ -111,17 +111,17 @@ def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]
     for editor in editors:
         what = "author" if editor.since_number == 1 else "editor"
         if (editor.issuer, editor.subject) == (somebody.issuer, somebody.subject):
-            return f"{called(somebody)} is its {what}"
+            return f"{identity_of(somebody)} is its {what}"
         theirs = [editor.subject] if editor.address is None else [editor.subject, editor.address]
-        if any(same_person(one, other) for one in own for other in theirs):
+        if any(same_person(own_name, other) for own_name in own for other in theirs):
             return f"{somebody.subject} of {somebody.issuer} may be its {what} {editor.subject} of {editor.issuer}"
     for name in names:
-        if any(same_person(name, one) for one in own):
+        if any(same_person(name, own_name) for own_name in own):
             return f"{somebody.subject} of {somebody.issuer} is, or may be, {name!r}, who is recorded in it"
     return None
 
 
-def called(somebody: Who) -> str:
+def identity_of(somebody: Who) -> str:
     """Return what somebody is called in a sentence: the identity, whose name anybody may choose.
 
     A person of the demonstration has a name that nobody else may have, and is called by it everywhere.
@@ -129,11 +129,14 @@ def called(somebody: Who) -> str:
     return somebody.name if somebody.issuer == DEMO_ISSUER else f"{somebody.subject} of {somebody.issuer}"
 
 
-def may_be_one(one: Who, other: Who) -> bool:
+def may_be_one(person: Who, other: Who) -> bool:
     """Whether two may be one person: the same identity, the same mail address, or names that may be one's."""
-    if (one.issuer, one.subject) == (other.issuer, other.subject):
+    if (person.issuer, person.subject) == (other.issuer, other.subject):
         return True
-    first, second = ([each.subject] if each.address is None else [each.subject, each.address] for each in (one, other))
+    first, second = (
+        [identity.subject] if identity.address is None else [identity.subject, identity.address]
+        for identity in (person, other)
+    )
     return any(same_person(name, another) for name in first for another in second)
 
 

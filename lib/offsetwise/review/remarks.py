@@ -51,7 +51,7 @@ def add_receipt(attempt: Attempt, receipt: Receipt, content: bytes) -> OtherAnsw
     except OffsetwiseError as error:
         return NotAllowed(why=error.problem, fix=error.fix)
     if change.receipt_known(hashlib.sha256(content).hexdigest()):
-        return AlreadyDecided(state=row.state, told="This very receipt is kept already.")
+        return AlreadyDecided(state=row.state, message="This very receipt is kept already.")
     change.add_receipt(row.id, digest=receipt.plan_digest, content=content, by=who(person), at_ms=attempt.now_ms)
     done = all(step.state is StepState.DONE for step in receipt.steps)
     state = row.state

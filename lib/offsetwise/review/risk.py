@@ -78,22 +78,22 @@ def facts_of(plan: Plan, digest: str) -> VersionFacts:
     )
 
 
-def risks(one: PlannedPosition) -> Iterator[str]:
+def risks(position: PlannedPosition) -> Iterator[str]:
     """Yield what is unsafe about one position, a clause each."""
-    if one.skip is None:
+    if position.skip is None:
         yield "it is not known how many records are skipped"
-    elif one.skip > 0:
-        yield f"{one.skip} skipped"
-    if one.replay is None:
+    elif position.skip > 0:
+        yield f"{position.skip} skipped"
+    if position.replay is None:
         yield "it is not known how many records are read twice"
-    if one.foreign_below is not None and one.foreign_below > 0:
-        yield f"{one.foreign_below} foreign below"
-    if one.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN):
-        yield f"the position is {one.exactness.lower()}"
-    if one.override is not None:
-        yield f"decided by a person: {one.override.reason}"
-    elif one.start is not Start.TRANSLATED and one.old_offset is not None:
-        yield f"started at {one.start} in place of its position"
+    if position.foreign_below is not None and position.foreign_below > 0:
+        yield f"{position.foreign_below} foreign below"
+    if position.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN):
+        yield f"the position is {position.exactness.lower()}"
+    if position.override is not None:
+        yield f"decided by a person: {position.override.reason}"
+    elif position.start is not Start.TRANSLATED and position.old_offset is not None:
+        yield f"started at {position.start} in place of its position"
 
 
 def plan_risks(plan: Plan) -> Iterator[str]:

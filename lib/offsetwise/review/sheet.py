@@ -51,7 +51,7 @@ class Sheet:
     """All of them, ascending."""
     editors: tuple[EditorRow, ...]
     """Who wrote, edited or submitted any version; the author first."""
-    standing: VersionStanding
+    status: VersionStanding
     decisions: tuple[DecisionRow, ...]
     """About all versions, ascending."""
     comments: tuple[CommentRow, ...]
@@ -119,31 +119,31 @@ class Waiting:
     """How many plans wait together."""
 
 
-def standing(look: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> VersionStanding:
+def status_of(reader: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> VersionStanding:
     """Return how far a plan's newest version came, by the rules as they are now."""
-    return standings(look, {row.id: (row, version)}, rules=rules, now=now)[row.id]
+    return standings(reader, {row.id: (row, version)}, rules=rules, now=now)[row.id]
 
 
 def standings(
-    look: StoreLook, newest: Mapping[int, tuple[PlanRow, VersionRow]], *, rules: Access, now: datetime
+    reader: StoreLook, newest: Mapping[int, tuple[PlanRow, VersionRow]], *, rules: Access, now: datetime
 ) -> dict[int, VersionStanding]:
     """Return how far the newest version of each of some plans came, by the rules as they are now.
 
     Args:
-        look: At the store.
+        reader: At the store.
         newest: Each plan with its newest version, by the number of the plan.
         rules: The access file.
         now: With its time zone.
     """
-    submissions = look.submissions_of([version.id for _, version in newest.values()])
-    decisions = look.decisions_of([*newest])
+    submissions = reader.submissions_of([version.id for _, version in newest.values()])
+    decisions = reader.decisions_of([*newest])
     return {
-        plan: _standing(row, submissions.get(version.id), decisions[plan], rules, now)
+        plan: _status_of(row, submissions.get(version.id), decisions[plan], rules, now)
         for plan, (row, version) in newest.items()
     }
 
 
-def _standing(
+def _status_of(
     row: PlanRow, submission: SubmissionRow | None, decisions: Sequence[DecisionRow], rules: Access, now: datetime
 ) -> VersionStanding:
     required = rules.decisions.required

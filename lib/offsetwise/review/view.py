@@ -22,7 +22,7 @@ from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person, identity, is_of, may_be_one, recorded, who, why_barred
 from offsetwise.review.risk import VersionFacts
 from offsetwise.review.sets.sheet import SetState, standing_of
-from offsetwise.review.sheet import Sheet, SheetMark, VersionStanding, Waiting, standing, standings
+from offsetwise.review.sheet import Sheet, SheetMark, VersionStanding, Waiting, standings, status_of
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
 from offsetwise.store.looks import StoreLook
 from offsetwise.store.review_rows import EditorRow, PlanRow, SetRow, State, VersionRow
@@ -86,29 +86,29 @@ class PlansView:
 
     def plans(self, person: Person | None, *, open_only: bool = False) -> tuple[PlanRow, ...]:
         """Return plans, the one that changed last first."""
-        with self._looking(person, "Reading the plans") as look:
-            return look.plans(open_only=open_only)
+        with self._looking(person, "Reading the plans") as reader:
+            return reader.plans(open_only=open_only)
 
     def sheet(self, person: Person | None, plan: int) -> Sheet | None:
         """Return one plan with its newest version, decisions and discussion; None where there is no such plan."""
         rules = self._rules()
-        with self._looking(person, "Reading the plan") as look:
-            row = look.plan(plan)
+        with self._looking(person, "Reading the plan") as reader:
+            row = reader.plan(plan)
             if row is None:
                 return None
-            version = look.version(plan, row.number)
+            version = reader.version(plan, row.number)
             return Sheet(
                 row=row,
-                plan=self._plans.get(look, version),
+                plan=self._plans.get(reader, version),
                 version=version,
                 facts=VersionFacts.load(version.facts),
-                versions=look.versions(plan),
-                editors=look.editors(plan),
-                standing=standing(look, row, version, rules=rules, now=self._clock()),
-                decisions=look.decisions(plan),
-                comments=look.comments(plan),
-                receipts=look.receipts(plan),
-                overridden=tuple(overrides.of_plan(look, plan)),
+                versions=reader.versions(plan),
+                editors=reader.editors(plan),
+                status=status_of(reader, row, version, rules=rules, now=self._clock()),
+                decisions=reader.decisions(plan),
+                comments=reader.comments(plan),
+                receipts=reader.receipts(plan),
+                overridden=tuple(overrides.of_plan(reader, plan)),
             )
 
     def content(self, person: Person | None, plan: int, number: int) -> bytes:
@@ -117,8 +117,8 @@ class PlansView:
         Raises:
             PlanError: There is no such version.
         """
-        with self._looking(person, "Reading the plan") as look:
-            return look.content(_there(look, plan, number).id)
+        with self._looking(person, "Reading the plan") as reader:
+            return reader.content(_there(reader, plan, number).id)
 
     def observed(self, person: Person | None, plan: int, number: int) -> Comparison | None:
         """Return the comparison and the snapshots that a version was drafted from; None where they were not kept.
@@ -126,13 +126,13 @@ class PlansView:
         Raises:
             PlanError: There is no such version.
         """
-        with self._looking(person, "Reading the evidence") as look:
-            kept = look.files(_there(look, plan, number).id)
-        if set(kept) != {"comparison", "old", "new"}:
+        with self._looking(person, "Reading the evidence") as reader:
+            evidence = reader.files(_there(reader, plan, number).id)
+        if set(evidence) != {"comparison", "old", "new"}:
             return None
-        compared: Comparison = files.load(kept["comparison"], "comparison", subject="the kept comparison")
-        old = files.load(kept["old"], "snapshot", subject="the kept snapshot of the old cluster")
-        new = files.load(kept["new"], "snapshot", subject="the kept snapshot of the new cluster")
+        compared: Comparison = files.load(evidence["comparison"], "comparison", subject="the kept comparison")
+        old = files.load(evidence["old"], "snapshot", subject="the kept snapshot of the old cluster")
+        new = files.load(evidence["new"], "snapshot", subject="the kept snapshot of the new cluster")
         return replace(compared, read_from=(old, new))
 
     def difference(self, person: Person | None, plan: int, before: int, after: int) -> Difference:
@@ -141,8 +141,8 @@ class PlansView:
         Raises:
             PlanError: There is no such version.
         """
-        with self._looking(person, "Comparing versions") as look:
-            return self._plans.difference(look, _there(look, plan, before), _there(look, plan, after))
+        with self._looking(person, "Comparing versions") as reader:
+            return self._plans.difference(reader, _there(reader, plan, before), _there(reader, plan, after))
 
     def why_not(self, person: Person | None, verb: Verb, plan: int | None = None) -> NotAllowed | None:
         """Return why somebody may not do this at this moment, for a control that is shown disabled; None if they may.
@@ -159,12 +159,12 @@ class PlansView:
             return NO_KEY
         if plan is None:
             return None
-        with self._reviews.reading("Reading the plan") as look:
-            row = look.plan(plan)
+        with self._reviews.reading("Reading the plan") as reader:
+            row = reader.plan(plan)
             if row is None:
                 return NO_PLAN
-            names = VersionFacts.load(look.version(plan, row.number).facts).names
-            return why_not_own(person, verb, rules, look.editors(plan), names)
+            names = VersionFacts.load(reader.version(plan, row.number).facts).names
+            return why_not_own(person, verb, rules, reader.editors(plan), names)
 
     def why_not_own(
         self, person: Person | None, verb: Verb, editors: tuple[EditorRow, ...], names: tuple[str, ...]
@@ -177,11 +177,11 @@ class PlansView:
         if person is None:
             return ()
         rules = self._rules()
-        with self._looking(person, "Reading what waits") as look:
-            newest = look.newest_of([row.id for row in look.plans()])
-            results = standings(look, newest, rules=rules, now=self._clock())
-            editors = look.editors_of([*newest])
-            sets = look.sets()
+        with self._looking(person, "Reading what waits") as reader:
+            newest = reader.newest_of([row.id for row in reader.plans()])
+            results = standings(reader, newest, rules=rules, now=self._clock())
+            editors = reader.editors_of([*newest])
+            sets = reader.sets()
         requests: dict[int, Waiting] = {}
         for plan, (row, version) in newest.items():
             result = results[plan]
@@ -197,12 +197,12 @@ class PlansView:
             PlanError: There is no such plan, or it cannot be said in that form.
         """
         rules = self._rules()
-        with self._looking(person, "Exporting the plan") as look:
-            _, version, result = self._newest(look, plan, rules)
+        with self._looking(person, "Exporting the plan") as reader:
+            _, version, result = self._newest(reader, plan, rules)
             return exports.exported(
                 kind,
-                self._plans.get(look, version),
-                look.content(version.id),
+                self._plans.get(reader, version),
+                reader.content(version.id),
                 digest=version.digest,
                 envelopes=tuple(row.envelope for row in result.counted),
                 withdrawn=tuple(row.envelope for row in result.withdrawn),
@@ -221,11 +221,11 @@ class PlansView:
             PlanError: There is no such plan, or it is not approved.
         """
         rules = self._rules()
-        with self._looking(person, "Exporting the plan") as look:
-            _, version, result = self._newest(look, plan, rules)
+        with self._looking(person, "Exporting the plan") as reader:
+            _, version, result = self._newest(reader, plan, rules)
             return exports.archive(
-                self._plans.get(look, version),
-                look.content(version.id),
+                self._plans.get(reader, version),
+                reader.content(version.id),
                 digest=version.digest,
                 envelopes=tuple(row.envelope for row in result.counted),
                 mark=result.mark,
@@ -233,16 +233,16 @@ class PlansView:
             )
 
     def audit(
-        self, person: Person | None, wanted: AuditFilter | None = None, *, most: int = AUDIT_ROWS
+        self, person: Person | None, requested: AuditFilter | None = None, *, most: int = AUDIT_ROWS
     ) -> tuple[AuditRow, ...]:
         """Return rows of the audit log, newest first; for the next page, ask with `before_seq` of the last one."""
-        with self._looking(person, "Reading the audit log") as look:
-            return look.audit(wanted or AuditFilter(), most=most)
+        with self._looking(person, "Reading the audit log") as reader:
+            return reader.audit(requested or AuditFilter(), most=most)
 
     def check_chain(self, person: Person | None) -> Chain:
         """Read the whole audit log, and say whether it is whole."""
-        with self._looking(person, "Checking the audit log") as look:
-            return look.check_chain()
+        with self._looking(person, "Checking the audit log") as reader:
+            return reader.check_chain()
 
     def credits(self, person: Person, plan: int | None = None) -> Credits:
         """Return the names that a plan drafted by a person has to record, or their next version of one.
@@ -252,12 +252,12 @@ class PlansView:
         """
         if plan is None:
             return Credits(author=recorded(person), editors=(), identities=(identity(who(person)),))
-        with self._looking(person, "Reading the plan") as look:
-            row = look.plan(plan)
+        with self._looking(person, "Reading the plan") as reader:
+            row = reader.plan(plan)
             if row is None:
                 raise _no_version(plan)
-            names = VersionFacts.load(look.version(plan, row.number).facts).names
-            known = tuple(map(identity, look.editors(plan)))
+            names = VersionFacts.load(reader.version(plan, row.number).facts).names
+            known = tuple(map(identity, reader.editors(plan)))
         own, mine = recorded(person), identity(who(person))
         return Credits(
             author=names[0],
@@ -272,33 +272,33 @@ class PlansView:
             PlanError: There is no such plan, or it is not submitted.
         """
         rules = self._rules()
-        with self._looking(person, "Packing the plan") as look:
-            row, version, result = self._newest(look, plan, rules)
+        with self._looking(person, "Packing the plan") as reader:
+            row, version, result = self._newest(reader, plan, rules)
             if row.state is not State.SUBMITTED or result.submission is None:
                 raise PlanError(
                     f"Plan {plan}: expected one that is submitted, found it {row.state}. Nothing was packed.",
                     fix="Submit it first.",
                 )
             packed = pack(
-                content_of(look, version),
-                look.files(version.id),
+                content_of(reader, version),
+                reader.files(version.id),
                 submitted_by=result.submission.by,
                 submitted_at_ms=result.submission.at_ms,
                 expires_at_ms=result.submission.expires_at_ms,
-                editors=look.editors(plan),
-                comments=look.comments(plan),
+                editors=reader.editors(plan),
+                comments=reader.comments(plan),
             )
         name = f"plan-{version.digest[:8]}.review.gz"
         return exports.Export(
             name=name, content=packed, mime="application/gzip", digest=version.digest, mark=SheetMark.DRAFT
         )
 
-    def _newest(self, look: StoreLook, plan: int, rules: Access) -> tuple[PlanRow, VersionRow, VersionStanding]:
-        row = look.plan(plan)
+    def _newest(self, reader: StoreLook, plan: int, rules: Access) -> tuple[PlanRow, VersionRow, VersionStanding]:
+        row = reader.plan(plan)
         if row is None:
             raise _no_version(plan)
-        version = look.version(plan, row.number)
-        return row, version, standing(look, row, version, rules=rules, now=self._clock())
+        version = reader.version(plan, row.number)
+        return row, version, status_of(reader, row, version, rules=rules, now=self._clock())
 
     @contextmanager
     def _looking(self, person: Person | None, what: str) -> Iterator[StoreLook]:
@@ -307,8 +307,8 @@ class PlansView:
                 f"{what}: expected somebody with the role viewer. Nothing was read.",
                 fix="Sign in, or ask the operator to name you in the access file.",
             )
-        with self._reviews.reading(what) as look:
-            yield look
+        with self._reviews.reading(what) as reader:
+            yield reader
 
 
 def _waiting(row: PlanRow, version: VersionRow, result: VersionStanding, why: str) -> Waiting:
@@ -331,46 +331,46 @@ def _as_sets(
     standings: Mapping[int, VersionStanding],
 ) -> Iterator[Waiting]:
     """Yield what waits: plans of a set that is as it was submitted as one, each in the newest of its sets."""
-    left = dict(waiting)
-    seen: set[int] = set()
+    remaining = dict(waiting)
+    visited: set[int] = set()
     for row in sets:
-        plans = [member.plan for member in row.members if member.plan not in seen]
-        seen.update(plans)
-        requests = [left[plan] for plan in plans if plan in left]
+        plans = [member.plan for member in row.members if member.plan not in visited]
+        visited.update(plans)
+        requests = [remaining[plan] for plan in plans if plan in remaining]
         if not requests or standing_of(row, newest, standings).state is SetState.CHANGED:
             continue
         for request in requests:
-            del left[request.plan]
+            del remaining[request.plan]
         first = requests[0]
         yield replace(first, digest=row.digest, of_set=row.id, plans=len(requests))
-    yield from left.values()
+    yield from remaining.values()
 
 
 def _waits(
-    person: Person, rules: Access, facts: VersionFacts, told: VersionStanding, editors: tuple[EditorRow, ...]
+    person: Person, rules: Access, facts: VersionFacts, status: VersionStanding, editors: tuple[EditorRow, ...]
 ) -> str | None:
     roles = rules.roles_of(person)
     if is_of(person, editors):
         if Role.AUTHOR not in roles:
             return None
-        if told.expired:
+        if status.expired:
             return "expired: look at it again, and submit it again"
         return {
             State.DRAFT: "not submitted yet",
             State.REJECTED: "rejected: revise or withdraw it",
             State.APPROVED: "approved: export and apply it",
-        }.get(told.state)
-    if Role.REVIEWER not in roles or told.state is not State.SUBMITTED or told.expired:
+        }.get(status.state)
+    if Role.REVIEWER not in roles or status.state is not State.SUBMITTED or status.expired:
         return None
     if rules.separation_of_duties and why_barred(who(person), editors, facts.names) is not None:
         return None
-    if any(may_be_one(row.by, who(person)) for row in told.counted):
+    if any(may_be_one(row.by, who(person)) for row in status.counted):
         return None
     return "waits for your decision"
 
 
-def _there(look: StoreLook, plan: int, number: int) -> VersionRow:
-    row = next((version for version in look.versions(plan) if version.number == number), None)
+def _there(reader: StoreLook, plan: int, number: int) -> VersionRow:
+    row = next((version for version in reader.versions(plan) if version.number == number), None)
     if row is None:
         raise _no_version(plan)
     return row

@@ -114,9 +114,9 @@ def job_in_two_waves(case: WholeCase) -> Iterator[str]:
 )
 def job_in_no_wave(case: WholeCase) -> Iterator[str]:
     """The migration file has waves, and none of them names the job."""
-    left = [job.job for job in case.jobs if not job.waves]
-    if case.waves and left:
-        yield f"{many(len(left), 'job')} of {len(case.jobs):,} in no wave: {_listed(left)}."
+    unassigned = [job.job for job in case.jobs if not job.waves]
+    if case.waves and unassigned:
+        yield f"{many(len(unassigned), 'job')} of {len(case.jobs):,} in no wave: {_listed(unassigned)}."
 
 
 @finding(

@@ -139,21 +139,21 @@ def _moved(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
         )
     if applied.lag is None:
         return _started(applied, "how much it has left to read is not known", rules)
-    left = f"{many(applied.lag, 'record')} left to read"
+    remaining = f"{many(applied.lag, 'record')} left to read"
     most = max(applied.lag_before or 0, rules.lag_at_most)
     if applied.lag > most:
-        return _started(applied, f"it has {left}, of at most {most:,}", rules)
+        return _started(applied, f"it has {remaining}, of at most {most:,}", rules)
     return _Verdict(
         state=JobState.CAUGHT_UP,
-        evidence=f"{_begun(applied)}, and has {left}, of at most {most:,}.",
+        evidence=f"{_begun(applied)}, and has {remaining}, of at most {most:,}.",
         next=None,
     )
 
 
-def _started(applied: AppliedEvidence, left: str, rules: Rules) -> _Verdict:
+def _started(applied: AppliedEvidence, remaining: str, rules: Rules) -> _Verdict:
     return _Verdict(
         state=JobState.STARTED,
-        evidence=f"{_begun(applied)}; {left}.",
+        evidence=f"{_begun(applied)}; {remaining}.",
         next=f"offsetwise status -m {quote(rules.migration)} --watch",
         since_ms=applied.ended_ms,
     )
@@ -277,8 +277,8 @@ def _unproven(evidence: JobEvidence) -> str:
     if comparison is None or not _holds(comparison, evidence):
         return ""
     summary = comparison.summary
-    left = summary.partitions - summary.exact - summary.position_exact - summary.preserved
-    return f" Compared, {left:,} of {many(summary.partitions, 'partition')} are not proven." if left else ""
+    unproven = summary.partitions - summary.exact - summary.position_exact - summary.preserved
+    return f" Compared, {unproven:,} of {many(summary.partitions, 'partition')} are not proven." if unproven else ""
 
 
 def _stopped(evidence: JobEvidence, rules: Rules) -> _Verdict | None:

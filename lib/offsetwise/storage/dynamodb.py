@@ -105,7 +105,7 @@ def texts_of(item: Item, name: str) -> tuple[str, ...]:
     if results is None:
         return ()
     value = results.get("SS")
-    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(text, str) for text in value):
         raise ValueError(f"expected {name} of type SS, found type {', '.join(results) or 'none'}")
     return tuple(sorted(value))
 
@@ -191,9 +191,9 @@ def _exported(uri: str, roots: Sequence[str] | None) -> Table:
         raise _no_dump(uri, "a folder that is no whole export to S3", error) from error
 
 
-def _no_dump(uri: str, found: str, error: Exception) -> NotACheckpointError:
+def _no_dump(uri: str, actual: str, error: Exception) -> NotACheckpointError:
     return NotACheckpointError(
-        f"{uri}: expected a checkpoint's folder, or the dump of a table of DynamoDB; found {found}: {error}. No "
+        f"{uri}: expected a checkpoint's folder, or the dump of a table of DynamoDB; found {actual}: {error}. No "
         "position was read.",
         fix=_CHECK_DUMP,
     )
@@ -205,9 +205,9 @@ def _dumped(body: Any, name: str) -> tuple[Table, ...]:
     if not isinstance(body, dict):
         raise ValueError(f"its top level is a {type(body).__name__}")
     if "Items" in body:
-        unknown = sorted(body.keys() - _ANSWER)
-        if unknown:
-            raise ValueError(f"an answer of scan has no {unknown[0][:60]!r}")
+        unrecognized = sorted(body.keys() - _ANSWER)
+        if unrecognized:
+            raise ValueError(f"an answer of scan has no {unrecognized[0][:60]!r}")
         return (_table(name, body, None),)
     if not body:
         raise ValueError("it names no table")
@@ -223,7 +223,7 @@ def _dumped(body: Any, name: str) -> tuple[Table, ...]:
 
 def _keys(schema: Any) -> tuple[tuple[str, str], ...]:
     try:
-        results = tuple((str(each["AttributeName"]), str(each["KeyType"])) for each in schema)
+        results = tuple((str(key["AttributeName"]), str(key["KeyType"])) for key in schema)
     except (TypeError, KeyError) as error:
         raise ValueError("expected AttributeName and KeyType of each key in KeySchema, found another shape") from error
     if [kind for _, kind in results] not in (["HASH"], ["HASH", "RANGE"]):
@@ -246,19 +246,19 @@ def _table(
     scanned = answer.get("ScannedCount", count)
     if scanned != count:
         raise ValueError(f"table {name!r} says ScannedCount {scanned} and Count {count}: a filter left items out")
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if not _is_item(item):
-            has_types = not isinstance(item, dict) or any(isinstance(each, dict) for each in item.values())
+            has_types = not isinstance(item, dict) or any(isinstance(attribute, dict) for attribute in item.values())
             why = "" if has_types else ": its values lack their types, which boto3's Table leaves out"
-            raise ValueError(f"item {place:,} of table {name!r} is no item in DynamoDB's JSON{why}")
+            raise ValueError(f"item {index:,} of table {name!r} is no item in DynamoDB's JSON{why}")
         if keys is not None and not all(key in item for key, _ in keys):
-            raise ValueError(f"item {place:,} of table {name!r} has no key {', '.join(key for key, _ in keys)}")
+            raise ValueError(f"item {index:,} of table {name!r} has no key {', '.join(key for key, _ in keys)}")
     return Table(name=name, keys=keys, items=tuple(items), is_whole=is_whole)
 
 
 def _is_item(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(each, dict) and len(each) == 1 and _TYPES.issuperset(each) for each in value.values()
+        isinstance(typed, dict) and len(typed) == 1 and _TYPES.issuperset(typed) for typed in value.values()
     )
 
 
@@ -323,7 +323,7 @@ def _scanned(uri: str) -> Table:
     return Table(name=address.table, keys=None, items=tuple(items))
 
 
-def all_items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
+def all_items(client: Any, uri: str, request: Mapping[str, Any]) -> list[Item]:
     """Return all items: of one call where they fit in its page, else of segments that are read at once.
 
     A page says where the whole table goes on, which no segment can follow: the first page of several is read again.
@@ -332,13 +332,13 @@ def all_items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
     Args:
         client: Of boto3, for DynamoDB.
         uri: What errors call the table.
-        asked: What `scan` is given: the table's name, and how consistently it is read.
+        request: What `scan` is given: the table's name, and how consistently it is read.
 
     Raises:
         StorageError: There are more than any lease table has.
         ClientError: As boto3 raises it; `BotoCoreError` likewise.
     """
-    first = client.scan(**asked)
+    first = client.scan(**request)
     if not first.get("LastEvaluatedKey"):
         return list(first["Items"])
     del first
@@ -346,7 +346,7 @@ def all_items(client: Any, uri: str, asked: Mapping[str, Any]) -> list[Item]:
     stopped = threading.Event()
 
     def read(segment: int) -> None:
-        pages = client.get_paginator("scan").paginate(**asked, Segment=segment, TotalSegments=SEGMENTS)
+        pages = client.get_paginator("scan").paginate(**request, Segment=segment, TotalSegments=SEGMENTS)
         try:
             for page in pages:
                 parts[segment] += page["Items"]

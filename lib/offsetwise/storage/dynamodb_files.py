@@ -95,19 +95,19 @@ def plain(data: bytes, most: int) -> bytes:
 
 
 def _unpacked(data: bytes, most: int) -> bytes:
-    made = bytearray()
+    unpacked = bytearray()
     while data:
         unpacking = zlib.decompressobj(wbits=31)
         try:
-            made += unpacking.decompress(data, most + 1 - len(made))
+            unpacked += unpacking.decompress(data, most + 1 - len(unpacked))
         except zlib.error as error:
             raise ValueError(f"its gzip is damaged: {error}") from error
-        if len(made) > most:
+        if len(unpacked) > most:
             raise ValueError(f"it has more than {most:,} bytes when it is unpacked")
         if not unpacking.eof:
             raise ValueError("its gzip is cut")
         data = unpacking.unused_data
-    return bytes(made)
+    return bytes(unpacked)
 
 
 def lines_of(data: bytes) -> list[Any] | None:
@@ -168,8 +168,8 @@ def read_export(tree: Tree, most: int) -> tuple[str, list[Any]]:
     folder = _export_in(tree)
     summary = parse(plain(tree.read(f"{folder}{_SUMMARY}"), most))
     if not isinstance(summary, dict) or summary.get("outputFormat") != "DYNAMODB_JSON":
-        found = summary.get("outputFormat") if isinstance(summary, dict) else None
-        raise ValueError(f"its {_SUMMARY} says the format {found!r}, and DYNAMODB_JSON is read")
+        output_format = summary.get("outputFormat") if isinstance(summary, dict) else None
+        raise ValueError(f"its {_SUMMARY} says the format {output_format!r}, and DYNAMODB_JSON is read")
     if summary.get("exportType", "FULL_EXPORT") != "FULL_EXPORT":
         raise ValueError("it is an incremental export, which has only what changed")
     table = str(summary.get("tableArn", "")).rpartition("/")[2]
@@ -216,7 +216,7 @@ def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[st
     match = _SEPARATOR.match(text)
     before, text = (0, text) if match is None else (1, text[match.end() :])
     first = text.partition("\n")[0]
-    delimiter = next((each for each in ",;\t|" if each in first), ",") if match is None else match[1]
+    delimiter = next((separator for separator in ",;\t|" if separator in first), ",") if match is None else match[1]
     reading = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         names = [name.strip() for name in next(reading, [])]
@@ -244,7 +244,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _item(named: Sequence[tuple[str, str]], row: Sequence[str], line: int) -> dict[str, dict[str, Any]]:
-    cells = [each.strip() for each in row]
+    cells = [cell.strip() for cell in row]
     if len(cells) == len(named) + 1 and not cells[-1]:
         del cells[-1]  # some end each line with a delimiter
     if len(cells) != len(named):
@@ -265,7 +265,7 @@ def _set(cell: str, name: str, line: int) -> list[str]:
     if isinstance(body, dict):
         body = body.get("SS")
     if isinstance(body, list):
-        members = [each.get("S") if isinstance(each, dict) else each for each in body]
+        members = [entry.get("S") if isinstance(entry, dict) else entry for entry in body]
         results = [member for member in members if isinstance(member, str)]
         if results and len(results) == len(members):
             return results

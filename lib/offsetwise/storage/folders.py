@@ -101,8 +101,8 @@ class Tree:
         except Exception as error:
             raise self._refused(folder, error, "listed") from error
         own = path.rstrip("/")
-        results = [_entry(one) for one in listed if one["name"].rstrip("/") != own]
-        if not results and any(one["name"] == own and one.get("size") for one in listed):
+        results = [_entry(entry) for entry in listed if entry["name"].rstrip("/") != own]
+        if not results and any(entry["name"] == own and entry.get("size") for entry in listed):
             raise NotAFolderError(
                 f"{self._shown(folder)}: expected a folder, found a file. Nothing was read.", fix="Check the path."
             )
@@ -115,10 +115,10 @@ class Tree:
             MissingError: It is not there (any more).
             StorageError: It cannot be read, or it is larger than the limit.
         """
-        found = self.read_many({file: size_bytes})[file]
-        if isinstance(found, StorageError):
-            raise found
-        return found
+        content = self.read_many({file: size_bytes})[file]
+        if isinstance(content, StorageError):
+            raise content
+        return content
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
         """Read whole files, at once where the file system can.
@@ -131,30 +131,30 @@ class Tree:
         """
         results: dict[str, bytes | StorageError] = {}
         if self.location.scheme == "file":
-            left, found_at, folders = MAX_READ_BYTES, dict[str, str](), Folders()
+            remaining, found_at, folders = MAX_READ_BYTES, dict[str, str](), Folders()
             for file in files:
-                results[file] = found = self._read_local(file, min(left, self.max_file_bytes), found_at, folders)
-                left -= len(found) if isinstance(found, bytes) else 0
+                results[file] = content = self._read_local(file, min(remaining, self.max_file_bytes), found_at, folders)
+                remaining -= len(content) if isinstance(content, bytes) else 0
             return results
-        wanted: list[tuple[str, int]] = []
+        requests: list[tuple[str, int]] = []
         for file, listed_size in files.items():
             size = self._size(file) if listed_size is None else listed_size
             if isinstance(size, StorageError):
                 results[file] = size
-            elif size > min(self.max_file_bytes, MAX_READ_BYTES - sum(taken for _, taken in wanted)):
+            elif size > min(self.max_file_bytes, MAX_READ_BYTES - sum(reserved for _, reserved in requests)):
                 results[file] = self._too_large(file, size)
             elif size == 0:
                 results[file] = b""
             else:
-                wanted.append((file, size))
-        paths = [self._path(file) for file, _ in wanted]
+                requests.append((file, size))
+        paths = [self._path(file) for file, _ in requests]
         answers: Sequence[object] = ()
         if paths:
             try:
-                answers = self.fs.cat_ranges(paths, [0] * len(paths), [size for _, size in wanted], on_error="return")
+                answers = self.fs.cat_ranges(paths, [0] * len(paths), [size for _, size in requests], on_error="return")
             except Exception as error:  # noqa: BLE001 - every file system's library has an error tree of its own
                 answers = [error] * len(paths)
-        for (file, _), answer in zip(wanted, answers, strict=True):
+        for (file, _), answer in zip(requests, answers, strict=True):
             results[file] = answer if isinstance(answer, bytes) else self._refused(file, answer, "read")
         return results
 
@@ -169,13 +169,13 @@ class Tree:
         path = self._path(folder)
         self.fs.invalidate_cache()
         try:
-            found = self.fs.find(path, detail=True)
+            files = self.fs.find(path, detail=True)
         except FileNotFoundError:
             return
         except Exception as error:
             raise self._refused(folder, error, "listed") from error
         base = path.strip("/") + "/"
-        for name, info in found.items():
+        for name, info in files.items():
             yield name.strip("/").removeprefix(base), int(info.get("size") or 0)
 
     def _walk_local(

@@ -102,10 +102,10 @@ def locate(uri: str, *, bound: Bound | None = None) -> Location:
         return locate_local(_local_rest(uri, rest, bound=bound))
     if not rest.startswith("//"):
         raise _unusable(uri, f"{scheme}:// and a bucket or host, found none", bound=bound)
-    place, _, key = rest[2:].partition("/")
-    if not place or (scheme != "abfs" and "@" in place) or ":" in place.partition("@")[0]:
+    authority, _, key = rest[2:].partition("/")
+    if not authority or (scheme != "abfs" and "@" in authority) or ":" in authority.partition("@")[0]:
         raise _unusable(uri, "a bucket or host without credentials, found another form", bound=bound)
-    if scheme == "abfs" and not _ABFS.fullmatch(place):
+    if scheme == "abfs" and not _ABFS.fullmatch(authority):
         raise _unusable(
             uri, "CONTAINER@ACCOUNT.dfs.HOST behind it, since no other address says whose container it is", bound=bound
         )
@@ -114,8 +114,8 @@ def locate(uri: str, *, bound: Bound | None = None) -> Location:
         part in ("", ".", "..") for part in parts[:-1] + [part for part in parts[-1:] if part]
     ):
         raise _unusable(uri, "a path without empty, '.' and '..' parts", bound=bound)
-    kept = tuple(part for part in parts if part)
-    return Location(scheme=scheme, path=f"{scheme}://{'/'.join((place, *kept))}", parts=(place, *kept))
+    segments = tuple(part for part in parts if part)
+    return Location(scheme=scheme, path=f"{scheme}://{'/'.join((authority, *segments))}", parts=(authority, *segments))
 
 
 def refuse_spelling(uri: str, *, bound: Bound | None) -> None:
@@ -137,8 +137,8 @@ def refuse_spelling(uri: str, *, bound: Bound | None) -> None:
         ("no query or fragment", lambda: "?" in uri or "#" in uri),
         ("no glob characters", lambda: any(char in uri for char in "*[]{}")),
     )
-    for expected, found in checks:
-        if found():
+    for expected, occurs in checks:
+        if occurs():
             raise _unusable(uri, f"{expected} in a path bound to roots", bound=bound)
 
 

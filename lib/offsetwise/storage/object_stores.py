@@ -38,14 +38,14 @@ def open_store(location: Location) -> tuple[Any, str]:
 
     options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
     if location.scheme != "abfs":
-        made, base = fsspec.url_to_fs(location.path, **options)
-        return made, str(base)
+        filesystem, base = fsspec.url_to_fs(location.path, **options)
+        return filesystem, str(base)
     container, _, host = location.parts[0].partition("@")
     account, _, rest = host.lower().partition(".")
     blobs = f"{account}.blob.{rest.partition('.')[2]}"
     _refuse_other_account(location.path, account, blobs)
-    made = fsspec.filesystem("abfs", account_name=account, account_host=blobs, **options)
-    return made, "/".join((container, *location.parts[1:]))
+    filesystem = fsspec.filesystem("abfs", account_name=account, account_host=blobs, **options)
+    return filesystem, "/".join((container, *location.parts[1:]))
 
 
 def endpoint_of(location: Location, fs: Any) -> str | None:

@@ -25,10 +25,10 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
         StorageError: A glob matches no folder, or its file system cannot be reached.
         OutsideRootsError: A glob begins outside the roots.
     """
-    made: dict[str, None] = {}
+    expanded: dict[str, None] = {}
     for uri in uris:
         if is_live(uri) or not _MAGIC.search(uri) or _exists(uri, roots=roots):
-            made[uri] = None
+            expanded[uri] = None
             continue
         results = _glob_folders(uri, roots=roots)
         if not results:
@@ -36,8 +36,8 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
                 f"{uri!r}: expected a pattern that matches folders, found none. Nothing was read.",
                 fix="Check the pattern, and quote it so that the shell leaves it alone.",
             )
-        made |= dict.fromkeys(results)
-    return tuple(made)
+        expanded |= dict.fromkeys(results)
+    return tuple(expanded)
 
 
 def _exists(uri: str, *, roots: Sequence[str] | None = None) -> bool:
@@ -63,7 +63,7 @@ def _glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[
     if roots is not None:
         refuse_spelling(re.sub(r"[*?\[\]]", "", rest) or "x", bound=READING)
     try:
-        found = (tree.fs or disk()).glob(f"{tree.base.rstrip('/')}/{rest}", detail=True)
+        matches = (tree.fs or disk()).glob(f"{tree.base.rstrip('/')}/{rest}", detail=True)
     except Exception as error:
         raise StorageError(
             f"{pattern!r}: expected to match folders, found {type(error).__name__}: {str(error)[:200]}. "
@@ -76,7 +76,7 @@ def _glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[
     return tuple(
         sorted(
             prefix + (container + at + account + str(name).removeprefix(container) if at else str(name)).rstrip("/")
-            for name, info in found.items()
+            for name, info in matches.items()
             if (info.get("type") == "directory" or info.get("islink"))
             and (not str(name).rstrip("/").rpartition("/")[2].startswith(".") or "/." in pattern)
         )

@@ -150,37 +150,37 @@ def append(connection: Connection, seq: int, previous: str, record: Record) -> s
     return text
 
 
-def there(connection: Connection, seq: int, made: str) -> bool:
+def there(connection: Connection, seq: int, row_hash: str) -> bool:
     """Whether a row is there."""
-    return connection.scalar(select(table.c.hash).where(table.c.seq == seq)) == made
+    return connection.scalar(select(table.c.hash).where(table.c.seq == seq)) == row_hash
 
 
-def rows(connection: Connection, wanted: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
+def rows(connection: Connection, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
     """Return rows, newest first."""
     query: Select[Any] = select(table).order_by(table.c.seq.desc()).limit(most)
     for column, value in (
-        (table.c.issuer, wanted.issuer),
-        (table.c.subject, wanted.subject),
-        (table.c.action, _ascii(wanted.action)),
-        (table.c.result, _ascii(wanted.result)),
-        (table.c.plan_id, wanted.plan),
+        (table.c.issuer, requested.issuer),
+        (table.c.subject, requested.subject),
+        (table.c.action, _ascii(requested.action)),
+        (table.c.result, _ascii(requested.result)),
+        (table.c.plan_id, requested.plan),
     ):
         if value is not None:
             query = query.where(column == value)
-    if wanted.digest is not None:
-        query = query.where(table.c.digest.startswith(_ascii(wanted.digest), autoescape=True))
-    if wanted.since_ms is not None:
-        query = query.where(table.c.at_ms >= wanted.since_ms)
-    if wanted.until_ms is not None:
-        query = query.where(table.c.at_ms < wanted.until_ms)
-    if wanted.before_seq is not None:
-        query = query.where(table.c.seq < wanted.before_seq)
+    if requested.digest is not None:
+        query = query.where(table.c.digest.startswith(_ascii(requested.digest), autoescape=True))
+    if requested.since_ms is not None:
+        query = query.where(table.c.at_ms >= requested.since_ms)
+    if requested.until_ms is not None:
+        query = query.where(table.c.at_ms < requested.until_ms)
+    if requested.before_seq is not None:
+        query = query.where(table.c.seq < requested.before_seq)
     return tuple(_row(row) for row in connection.execute(query))
 
 
-def _ascii(wanted: str | None) -> str | None:
+def _ascii(value: str | None) -> str | None:
     """Return what a column of ASCII is compared with: no database is asked for text that it cannot hold."""
-    return None if wanted is None else tables.escaped(wanted)
+    return None if value is None else tables.escaped(value)
 
 
 def check(connection: Connection, noted: Noted | None = None) -> Chain:
@@ -203,8 +203,8 @@ def check(connection: Connection, noted: Noted | None = None) -> Chain:
     return Chain(rows=count, head=head, broken=cut or _without_row(connection, count), at_ms=at_ms)
 
 
-def _not_as_noted(found: Row[Any], noted: Noted | None) -> str | None:
-    if noted is None or found.seq != noted.seq or found.hash == noted.hash:
+def _not_as_noted(row: Row[Any], noted: Noted | None) -> str | None:
+    if noted is None or row.seq != noted.seq or row.hash == noted.hash:
         return None
     return f"Row {noted.seq} has another hash than was noted: the chain up to it was written anew."
 
@@ -220,14 +220,14 @@ def _all(connection: Connection) -> Iterator[Row[Any]]:
         last = page[-1].seq
 
 
-def _wrong(found: Row[Any], seq: int, previous: str) -> str | None:
-    if found.seq != seq:
-        return f"Row {seq} is missing: row {found.seq} is in its place."
-    if found.previous != previous:
+def _wrong(row: Row[Any], seq: int, previous: str) -> str | None:
+    if row.seq != seq:
+        return f"Row {seq} is missing: row {row.seq} is in its place."
+    if row.previous != previous:
         return f"Row {seq} does not follow the row before it: one of them was changed, or one was put in."
     try:
-        whole = hash_of(found.previous, found.body) == found.hash
-        same = whole and body_of(found.seq, _repeated(found)) == found.body
+        whole = hash_of(row.previous, row.body) == row.hash
+        same = whole and body_of(row.seq, _repeated(row)) == row.body
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"Row {seq} cannot be read: it was changed."
     if not whole:
@@ -237,7 +237,7 @@ def _wrong(found: Row[Any], seq: int, previous: str) -> str | None:
 
 def _without_row(connection: Connection, last: int) -> str | None:
     """Describe what was written with a row that is not there any more: the end of the chain was cut off."""
-    for each in (
+    for source in (
         tables.version,
         tables.editor,
         tables.submission,
@@ -247,39 +247,39 @@ def _without_row(connection: Connection, last: int) -> str | None:
         tables.comment,
         tables.receipt,
     ):
-        found = connection.scalar(select(func.max(each.c.audit_seq)))
-        if found is not None and found > last:
-            return f"Row {last + 1} is missing: {each.name} was written with row {found}, and the chain ends at {last}."
+        seq = connection.scalar(select(func.max(source.c.audit_seq)))
+        if seq is not None and seq > last:
+            return f"Row {last + 1} is missing: {source.name} was written with row {seq}, and the chain ends at {last}."
     return None
 
 
-def _repeated(found: Row[Any]) -> Record:
+def _repeated(row: Row[Any]) -> Record:
     """Return the record as the columns say it, with what only the body says."""
-    return _of_columns(found, json.loads(found.body)["details"])
+    return _of_columns(row, json.loads(row.body)["details"])
 
 
-def _row(found: Row[Any]) -> AuditRow:
-    return AuditRow(seq=found.seq, record=_shown(found), previous=found.previous, hash=found.hash)
+def _row(row: Row[Any]) -> AuditRow:
+    return AuditRow(seq=row.seq, record=_shown(row), previous=row.previous, hash=row.hash)
 
 
-def _shown(found: Row[Any]) -> Record:
+def _shown(row: Row[Any]) -> Record:
     """Return the record to look at: one row that was damaged hides no other."""
     try:
-        record = _repeated(found)
+        record = _repeated(row)
         dict(record.details)
     except (ValueError, KeyError, TypeError):
-        return _of_columns(found, {"unreadable": "What it said cannot be read any more: it was changed."})
+        return _of_columns(row, {"unreadable": "What it said cannot be read any more: it was changed."})
     return record
 
 
-def _of_columns(found: Row[Any], details: Details) -> Record:
+def _of_columns(row: Row[Any], details: Details) -> Record:
     return Record(
-        at_ms=found.at_ms,
-        issuer=found.issuer,
-        subject=found.subject,
-        action=found.action,
-        result=found.result,
-        plan=found.plan_id,
-        digest=found.digest,
+        at_ms=row.at_ms,
+        issuer=row.issuer,
+        subject=row.subject,
+        action=row.action,
+        result=row.result,
+        plan=row.plan_id,
+        digest=row.digest,
         details=details,
     )

@@ -118,17 +118,17 @@ def digest(layout: str) -> str:
 def columns(partitions: Sequence[LagPartition], groups: int) -> Columns:
     """Return the numbers of partitions."""
     numbers = [_numbers(row, groups) for row in partitions]
-    known = np.array([[each is not None for each in row] for row in numbers], dtype=np.bool_)
-    values = np.array([[each or 0 for each in row] for row in numbers], dtype=np.int64)
+    known = np.array([[number is not None for number in row] for row in numbers], dtype=np.bool_)
+    values = np.array([[number or 0 for number in row] for row in numbers], dtype=np.int64)
     shape = (len(numbers), _FIXED + 2 * groups)
     return Columns(values.reshape(shape).T.copy(), known.reshape(shape).T.copy())
 
 
-def partitions(rows: Sequence[tuple[str, str, str, int]], found: Columns) -> tuple[LagPartition, ...]:
-    """Return partitions back, `rows` being the layout's rows that `found` holds."""
+def partitions(rows: Sequence[tuple[str, str, str, int]], columns: Columns) -> tuple[LagPartition, ...]:
+    """Return partitions back, `rows` being the layout's rows that `columns` holds."""
     lag_partitions = []
     for (source, topic, new_topic, partition), row, has in zip(
-        rows, found.values.T.tolist(), found.known.T.tolist(), strict=True
+        rows, columns.values.T.tolist(), columns.known.T.tolist(), strict=True
     ):
         cells: list[Any] = [value if is_known else None for value, is_known in zip(row, has, strict=True)]
         commits = iter(cells[_FIXED:])
@@ -150,28 +150,28 @@ def partitions(rows: Sequence[tuple[str, str, str, int]], found: Columns) -> tup
     return tuple(lag_partitions)
 
 
-def part(found: Columns, chunk: int) -> Columns:
+def part(columns: Columns, chunk: int) -> Columns:
     """Cut out the rows of one payload."""
     rows = slice(chunk * CHUNK_ROWS, (chunk + 1) * CHUNK_ROWS)
-    return Columns(found.values[:, rows], found.known[:, rows])
+    return Columns(columns.values[:, rows], columns.known[:, rows])
 
 
 def joined(parts: Sequence[Columns], count: int) -> Columns:
     """Put rows of several payloads together, given the number of columns."""
     nothing = Columns(np.empty((count, 0), np.int64), np.empty((count, 0), np.bool_))
     return Columns(
-        np.concatenate([nothing.values, *(each.values for each in parts)], axis=1),
-        np.concatenate([nothing.known, *(each.known for each in parts)], axis=1),
+        np.concatenate([nothing.values, *(piece.values for piece in parts)], axis=1),
+        np.concatenate([nothing.known, *(piece.known for piece in parts)], axis=1),
     )
 
 
-def encode(found: Columns, base: Columns | None) -> bytes:
+def encode(columns: Columns, base: Columns | None) -> bytes:
     """Write numbers as differences from those of `base`, or as they are."""
-    values = np.where(found.known, found.values, 0)
+    values = np.where(columns.known, columns.values, 0)
     with np.errstate(over="ignore"):
         differences = values if base is None else values - np.where(base.known, base.values, 0)
     parts = [bytes([_VERSION])]
-    for known in found.known:
+    for known in columns.known:
         parts.append(b"\x01" if known.all() else b"\x00" + np.packbits(known).tobytes())
     for column in differences:
         parts.append(np.ascontiguousarray(column, dtype="<i8").view(np.uint8).reshape(-1, 8).T.tobytes())
@@ -205,7 +205,7 @@ def _positions(row: LagPartition) -> tuple[AnyPosition | None, ...]:
 
 
 def _numbers(row: LagPartition, groups: int) -> list[int | None]:
-    commits = [each for group in row.groups for each in (group.old, group.new)]
+    commits = [commit for group in row.groups for commit in (group.old, group.new)]
     return [
         *map(offset_or_none, _positions(row)),
         METHODS.index(row.method),

@@ -72,8 +72,8 @@ class Database:
             StoreError: `what` is not possible.
         """
         level: dict[str, Any] = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
-        with troubles(self.address, what), self._engine.connect() as made:
-            connection = made.execution_options(**level)
+        with troubles(self.address, what), self._engine.connect() as raw_connection:
+            connection = raw_connection.execution_options(**level)
             with connection.begin():
                 yield connection
 
@@ -84,13 +84,13 @@ class Database:
         Raises:
             StoreError: `what` is not possible.
         """
-        with troubles(self.address, what), self._engine.connect() as made:
-            connection = made.execution_options(**{_WRITES: True})
+        with troubles(self.address, what), self._engine.connect() as raw_connection:
+            connection = raw_connection.execution_options(**{_WRITES: True})
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def settling(self, what: str, done: Callable[[Connection], bool]) -> Iterator[Connection]:
+    def durable_writing(self, what: str, done: Callable[[Connection], bool]) -> Iterator[Connection]:
         """Yield a connection as `writing` does, one at a time, whose changes are on the disk when this ends.
 
         Whoever has the turn sees all that was changed before. Where the reply to the commit is lost, the next turn is
@@ -105,8 +105,8 @@ class Database:
             StoreError: `what` is not possible, and nothing was changed.
         """
         lost: DBAPIError | None = None
-        with troubles(self.address, what), self._engine.connect() as made:
-            connection = made.execution_options(**{_WRITES: True, _DURABLE: True})
+        with troubles(self.address, what), self._engine.connect() as raw_connection:
+            connection = raw_connection.execution_options(**{_WRITES: True, _DURABLE: True})
             with connection.begin() as transaction:
                 self._take_turn(connection)
                 yield connection
@@ -146,8 +146,8 @@ class Database:
                 return
         if self._sqlite:
             self._write_ahead()
-        with self._engine.connect() as made:
-            connection = made.execution_options(**{_WRITES: True})
+        with self._engine.connect() as raw_connection:
+            connection = raw_connection.execution_options(**{_WRITES: True})
             with connection.begin():
                 if not self._sqlite:
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
@@ -170,15 +170,15 @@ class Database:
                     fix="Name another file or database.",
                 )
             return None
-        found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - our own name
+        actual = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - our own name
         known = [revision.revision for revision in script.walk_revisions()]
-        if found is not None and found not in known:
+        if actual is not None and actual not in known:
             raise StoreVersionError(
-                f"Store {self.address.shown}: this release knows revisions up to {known[0]!r}, found {found!r}, which "
+                f"Store {self.address.shown}: this release knows revisions up to {known[0]!r}, found {actual!r}, which "
                 "a later release made. Nothing was changed.",
                 fix="Use that release of Offsetwise, or name another store.",
             )
-        return None if found is None else str(found)
+        return None if actual is None else str(actual)
 
     def _write_ahead(self) -> None:
         """Let readers and a writer work at the same time. The file remembers it.
@@ -238,15 +238,16 @@ def _make_file(path: Path, address: Address) -> None:
         if not path.exists() and not address.url.query:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-        found = opening(path, shared_folder=False) if path.is_file() else None
+        problem = opening(path, shared_folder=False) if path.is_file() else None
     except OSError as error:
         raise StoreUnreachableError(
             f"Store {address.shown}: expected to make this file, but {error.strerror or error}. Nothing was opened.",
             fix="Make the folder writable, or name another store.",
         ) from error
-    if found is not None:
+    if problem is not None:
         raise StoreError(
             f"Store {address.shown}: expected a file that its owner alone may read and write (mode 0600), in a folder "
-            f"where nobody else may write, found {found.found}. Decisions could be forged in it. Nothing was opened.",
-            fix=f"{found.fix} If others may have written to it, look at its audit log first, or begin a new store.",
+            f"where nobody else may write, found {problem.problem}. Decisions could be forged in it. Nothing was "
+            "opened.",
+            fix=f"{problem.fix} If others may have written to it, look at its audit log first, or begin a new store.",
         )

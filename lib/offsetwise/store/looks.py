@@ -125,8 +125,8 @@ class StoreLook:
 
     def nonce_used(self, plan: int, nonce: str) -> bool:
         """Whether an envelope with this nonce is kept of a plan already."""
-        found = select(tables.decision.c.id).where(tables.decision.c.plan_id == plan, tables.decision.c.nonce == nonce)
-        return self._connection.execute(found).first() is not None
+        query = select(tables.decision.c.id).where(tables.decision.c.plan_id == plan, tables.decision.c.nonce == nonce)
+        return self._connection.execute(query).first() is not None
 
     def _envelopes(self, nonces: Collection[str]) -> dict[str, bytes]:
         query = select(tables.envelope.c.nonce, tables.envelope.c.body)
@@ -167,12 +167,12 @@ class StoreLook:
         joined = tables.set_plan.join(tables.version, tables.version.c.id == tables.set_plan.c.version_id)
         columns = (*tables.set_plan.c, tables.version.c.number, tables.version.c.digest)
         query = select(*columns).select_from(joined).order_by(tables.set_plan.c.rank)
-        rows: dict[int, list[SetMember]] = {one: [] for one in sets}
+        rows: dict[int, list[SetMember]] = {set_id: [] for set_id in sets}
         for some in _some(sets):
             for row in self._connection.execute(query.where(tables.set_plan.c.set_id.in_(some))):
                 member = SetMember(plan=row.plan_id, version=row.version_id, number=row.number, digest=row.digest)
                 rows[row.set_id].append(member)
-        return {one: tuple(members) for one, members in rows.items()}
+        return {set_id: tuple(members) for set_id, members in rows.items()}
 
     def newest_of(self, plans: Collection[int]) -> dict[int, tuple[PlanRow, VersionRow]]:
         """Return each of some plans that are there, with its newest version."""
@@ -217,12 +217,12 @@ class StoreLook:
 
     def receipt_known(self, sha256: str) -> bool:
         """Whether this very receipt was handed in before."""
-        found = select(tables.receipt.c.id).where(tables.receipt.c.sha256 == sha256)
-        return self._connection.execute(found).first() is not None
+        query = select(tables.receipt.c.id).where(tables.receipt.c.sha256 == sha256)
+        return self._connection.execute(query).first() is not None
 
-    def audit(self, wanted: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
+    def audit(self, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
         """Return rows of the audit log, newest first."""
-        return audit.rows(self._connection, wanted, most=most)
+        return audit.rows(self._connection, requested, most=most)
 
     def check_chain(self, noted: Noted | None = None) -> Chain:
         """Read the whole audit log, and say whether it is whole, and still has the row that was noted elsewhere."""

@@ -54,7 +54,7 @@ class Reviews:
         def done(connection: Connection) -> bool:
             return audit.there(connection, *changes[0].written)
 
-        with self._database.settling(what, done) as connection:
+        with self._database.durable_writing(what, done) as connection:
             change = Change(connection)
             changes.append(change)
             yield change

@@ -52,7 +52,7 @@ def add(connection: Connection, sample: LagSample) -> int:
     layout_id = _layout_id(connection, layout)
     numbers = codec.columns(sample.partitions, len(sample.groups))
     base = _base(connection, subject_id, layout_id, layout, sample.taken_at_ms)
-    made = connection.execute(
+    sample_id = connection.execute(
         _insert(connection, lag_sample)
         .values(
             subject_id=subject_id,
@@ -67,14 +67,14 @@ def add(connection: Connection, sample: LagSample) -> int:
         .on_conflict_do_nothing()
         .returning(lag_sample.c.id)
     ).scalar()
-    if made is None:
+    if sample_id is None:
         same = select(lag_sample.c.id).where(
             lag_sample.c.subject_id == subject_id, lag_sample.c.taken_at_ms == sample.taken_at_ms
         )
         return int(connection.execute(same).scalar_one())
     payloads = [
         {
-            "sample_id": made,
+            "sample_id": sample_id,
             "chunk": chunk,
             "body": codec.encode(codec.part(numbers, chunk), None if base is None else codec.part(base[1], chunk)),
         }
@@ -82,7 +82,7 @@ def add(connection: Connection, sample: LagSample) -> int:
     ]
     if payloads:
         connection.execute(lag_payload.insert(), payloads)
-    return int(made)
+    return int(sample_id)
 
 
 def subjects(connection: Connection) -> tuple[LagSubject, ...]:
@@ -112,9 +112,9 @@ def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None
 
 def window(connection: Connection, subject: LagSubject, since_ms: int, most: int) -> tuple[StoredTotals, ...]:
     """Return the totals since a time, thinned to at most `most` moments, ascending."""
-    kept = _thinned(_ticks(connection, subject, since_ms), most)
-    results = _heads(connection, [row.id for row, _ in kept])
-    heads = {row.id: _head(results[row.id]) for row, _ in kept}
+    retained = _thinned(_ticks(connection, subject, since_ms), most)
+    results = _heads(connection, [row.id for row, _ in retained])
+    heads = {row.id: _head(results[row.id]) for row, _ in retained}
     return tuple(
         StoredTotals(
             id=row.id,
@@ -123,7 +123,7 @@ def window(connection: Connection, subject: LagSubject, since_ms: int, most: int
             furthest=furthest_of(heads[row.id]),
             after_gap=gap,
         )
-        for row, gap in kept
+        for row, gap in retained
     )
 
 
@@ -136,11 +136,11 @@ def history(
     """
     rows = _ticks(connection, subject, since_ms)
     layouts = _layouts(connection, {row.layout_id for row in rows})
-    wanted = {layout_id: _places(layout, keys) for layout_id, layout in layouts.items()}
-    chunks = max((len(_chunks(places)) for places in wanted.values()), default=0)
+    requested = {layout_id: _indexes(layout, keys) for layout_id, layout in layouts.items()}
+    chunks = max((len(_chunks(indexes)) for indexes in requested.values()), default=0)
     if chunks:
         most = min(most, max(FEWEST_MOMENTS, PAYLOADS // chunks))
-    return tuple(_whole(connection, _thinned(rows, most), wanted, layouts))
+    return tuple(_whole(connection, _thinned(rows, most), requested, layouts))
 
 
 def prune(connection: Connection, *, fine_before_ms: int, all_before_ms: int, most: int) -> int:
@@ -171,23 +171,23 @@ def _insert(connection: Connection, table: Table) -> Any:
 
 def _subject_id(connection: Connection, subject: LagSubject, *, make: bool = False) -> int | None:
     named = {"migration": subject.migration, "kind": subject.kind.value, "name": subject.name}
-    found = select(lag_subject.c.id).where(*(lag_subject.c[column] == value for column, value in named.items()))
-    there: int | None = connection.execute(found).scalar()
+    query = select(lag_subject.c.id).where(*(lag_subject.c[column] == value for column, value in named.items()))
+    there: int | None = connection.execute(query).scalar()
     if there is not None or not make:
         return there
     connection.execute(_insert(connection, lag_subject).values(**named).on_conflict_do_nothing())
-    return int(connection.execute(found).scalar_one())
+    return int(connection.execute(query).scalar_one())
 
 
 def _layout_id(connection: Connection, layout: codec.Layout) -> int:
     body = layout.dump()
     digest = codec.digest(body)
-    found = select(lag_layout.c.id).where(lag_layout.c.digest == digest)
-    there: int | None = connection.execute(found).scalar()
+    query = select(lag_layout.c.id).where(lag_layout.c.digest == digest)
+    there: int | None = connection.execute(query).scalar()
     if there is not None:
         return there
     connection.execute(_insert(connection, lag_layout).values(digest=digest, body=body).on_conflict_do_nothing())
-    return int(connection.execute(found).scalar_one())
+    return int(connection.execute(query).scalar_one())
 
 
 def _base(
@@ -195,7 +195,7 @@ def _base(
 ) -> tuple[int, codec.Columns] | None:
     """Return the sample of the same stretch of time and the same partitions that stands alone."""
     stretch = taken_at_ms // ALONE_MS * ALONE_MS
-    found: int | None = connection.execute(
+    base_id: int | None = connection.execute(
         select(lag_sample.c.id)
         .where(
             lag_sample.c.subject_id == subject_id,
@@ -207,11 +207,11 @@ def _base(
         .order_by(lag_sample.c.taken_at_ms)
         .limit(1)
     ).scalar()
-    if found is None:
+    if base_id is None:
         return None
-    bodies = _payloads(connection, [found], range(layout.chunks))
-    parts = [_decoded(bodies, found, chunk, layout, None) for chunk in range(layout.chunks)]
-    return found, codec.joined(parts, layout.columns)
+    bodies = _payloads(connection, [base_id], range(layout.chunks))
+    parts = [_decoded(bodies, base_id, chunk, layout, None) for chunk in range(layout.chunks)]
+    return base_id, codec.joined(parts, layout.columns)
 
 
 def _newest(connection: Connection, subject: LagSubject, before_ms: int | None = None) -> _Row | None:
@@ -236,28 +236,28 @@ def _thinned(rows: Sequence[_Row], most: int) -> list[tuple[_Row, bool]]:
 
 def _whole(
     connection: Connection,
-    kept: Sequence[tuple[_Row, bool]],
-    wanted: Mapping[int, Sequence[int]] | None,
+    retained: Sequence[tuple[_Row, bool]],
+    requested: Mapping[int, Sequence[int]] | None,
     layouts: Mapping[int, codec.Layout] | None = None,
 ) -> Iterator[StoredSample]:
     """Yield samples with their partitions: all of them, or those at the places wanted of each layout."""
-    known = layouts or _layouts(connection, {row.layout_id for row, _ in kept})
-    places = wanted or {layout_id: range(len(layout.rows)) for layout_id, layout in known.items()}
-    heads = _heads(connection, [row.id for row, _ in kept])
-    chunks = sorted({chunk for each in places.values() for chunk in _chunks(each)})
-    ids = {row.id for row, _ in kept} | {row.base_id for row, _ in kept if row.base_id is not None}
+    known = layouts or _layouts(connection, {row.layout_id for row, _ in retained})
+    indexes = requested or {layout_id: range(len(layout.rows)) for layout_id, layout in known.items()}
+    heads = _heads(connection, [row.id for row, _ in retained])
+    chunks = sorted({chunk for layout_indexes in indexes.values() for chunk in _chunks(layout_indexes)})
+    ids = {row.id for row, _ in retained} | {row.base_id for row, _ in retained if row.base_id is not None}
     bodies = _payloads(connection, sorted(ids), chunks)
     bases: dict[tuple[int, int], codec.Columns] = {}
-    for row, gap in kept:
+    for row, gap in retained:
         layout = known[row.layout_id]
         parts: list[codec.Columns] = []
         named: list[tuple[str, str, str, int]] = []
-        for chunk in _chunks(places[row.layout_id]):
+        for chunk in _chunks(indexes[row.layout_id]):
             base = None
             if row.base_id is not None:
-                place = row.base_id, chunk
-                base = bases.get(place) or bases.setdefault(place, _decoded(bodies, *place, layout, None))
-            inside = [at for at in places[row.layout_id] if at // codec.CHUNK_ROWS == chunk]
+                base_key = row.base_id, chunk
+                base = bases.get(base_key) or bases.setdefault(base_key, _decoded(bodies, *base_key, layout, None))
+            inside = [at for at in indexes[row.layout_id] if at // codec.CHUNK_ROWS == chunk]
             numbers = _decoded(bodies, row.id, chunk, layout, base)
             parts.append(numbers.rows([at % codec.CHUNK_ROWS for at in inside]))
             named.extend(layout.rows[at] for at in inside)
@@ -279,13 +279,15 @@ def _decoded(
     return codec.decode(bodies[sample_id, chunk], layout.columns, rows, base)
 
 
-def _places(layout: codec.Layout, keys: Sequence[Key]) -> list[int]:
-    wanted = set(keys)
-    return [at for at, (source, topic, _, partition) in enumerate(layout.rows) if (source, topic, partition) in wanted]
+def _indexes(layout: codec.Layout, keys: Sequence[Key]) -> list[int]:
+    requested = set(keys)
+    return [
+        at for at, (source, topic, _, partition) in enumerate(layout.rows) if (source, topic, partition) in requested
+    ]
 
 
-def _chunks(places: Iterable[int]) -> list[int]:
-    return sorted({at // codec.CHUNK_ROWS for at in places})
+def _chunks(indexes: Iterable[int]) -> list[int]:
+    return sorted({at // codec.CHUNK_ROWS for at in indexes})
 
 
 def _layouts(connection: Connection, ids: Iterable[int]) -> dict[int, codec.Layout]:

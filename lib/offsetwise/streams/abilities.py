@@ -26,7 +26,7 @@ from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.observed import HeldTransactions
-from offsetwise.transactions.report import Looks
+from offsetwise.transactions.report import LookPair
 from offsetwise.transactions.upgrade import TransactionFacts
 
 Place = tuple[TopicPartition, AnyPosition]
@@ -48,7 +48,7 @@ class ReadAt:
     """What reading at positions told; nothing of a stream whose snapshots tell everything."""
 
     problems: tuple[Problem, ...] = ()
-    behind: Mapping[Place, Behind] = field(default_factory=dict)
+    lag_by_position: Mapping[Place, Behind] = field(default_factory=dict)
     """By position, of those that were asked about."""
     records: Mapping[Place, RecordAt] = field(default_factory=dict)
     """By position, of those whose record was read, or is known to be lost."""
@@ -67,7 +67,7 @@ class ReadsTimes(Protocol):
         None where there is no such record, or the cluster gave no answer: this is where to look, never an answer.
         """
 
-    def timestamps_at(self, config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
+    def timestamps_at(self, config: ClusterConfig, positions: Iterable[Place]) -> Mapping[Place, int | None]:
         """Return the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""
 
 
@@ -75,12 +75,12 @@ class ReadsTimes(Protocol):
 class ReadsAtPositions(Protocol):
     """A stream whose records have to be read to know what a position is after."""
 
-    def read_at(self, config: ClusterConfig, places: Iterable[Place], snapshot: Snapshot) -> ReadAt:
+    def read_at(self, config: ClusterConfig, positions: Iterable[Place], snapshot: Snapshot) -> ReadAt:
         """Hold positions against the cluster by reading at them, where no snapshot tells what is wrong or left.
 
         Args:
             config: The cluster.
-            places: The positions, each in one partition.
+            positions: The positions, each in one partition.
             snapshot: What the cluster said before.
         """
 
@@ -112,17 +112,17 @@ class ReadsTransactions(Protocol):
     def look_at_transactions(
         self,
         config: ClusterConfig,
-        held: HeldTransactions,
+        pending: HeldTransactions,
         *,
         topics: Sequence[str] = (),
         apart_s: float = 2,
         timeout_s: float = 20,
-    ) -> Looks:
+    ) -> LookPair:
         """Look twice at the transactions of a job's sinks; nothing is created on a cluster that never had any.
 
         Args:
             config: The cluster that the sinks write to.
-            held: What the job's checkpoint holds.
+            pending: What the job's checkpoint holds.
             topics: Topics to look at beside those that open transactions name.
             apart_s: The time between both looks, in which a job that runs moves.
             timeout_s: How long each look may take; what is missing then is named in `problems`.
@@ -154,14 +154,14 @@ class LooksAtLogs(Protocol):
     """A cluster whose logs have ends that can be watched."""
 
     def look_at_logs(
-        self, config: ClusterConfig, topics: tuple[str, ...], seen: Mapping[TopicPartition, int]
+        self, config: ClusterConfig, topics: tuple[str, ...], previous: Mapping[TopicPartition, int]
     ) -> LogsLook:
         """Look once where logs end, and who wrote to those that have grown.
 
         Args:
             config: The cluster.
             topics: Whose logs.
-            seen: The ends of the look before; empty for a first one.
+            previous: The ends of the look before; empty for a first one.
         """
 
 

@@ -73,12 +73,12 @@ class _Question:
         arguments = (*self.arguments, *self.named.values())
         return next(argument for argument in arguments if isinstance(argument, AddressedCluster))
 
-    def unanswered(self, found: str) -> ClusterError | LostReplyError:
+    def unanswered(self, actual: str) -> ClusterError | LostReplyError:
         """Return the error of a question whose answer the client library could not take."""
         if not self.changes:
-            return wrong_answer(self.cluster, _TAKEN, found)
+            return wrong_answer(self.cluster, _TAKEN, actual)
         return LostReplyError(
-            f"{_named(self.cluster)}: expected {_TAKEN}, found {found}. {_UNKNOWN}",
+            f"{_named(self.cluster)}: expected {_TAKEN}, found {actual}. {_UNKNOWN}",
             fix=f"{_CHECK}: it looks first, and goes on from there.",
         )
 
@@ -206,7 +206,7 @@ def in_a_process(function: Callable[P, Answer], *, changes: bool = False) -> Cal
     """
 
     @wraps(function)
-    def asked(*arguments: P.args, **named: P.kwargs) -> Answer:
+    def in_process(*arguments: P.args, **named: P.kwargs) -> Answer:
         progress: Any = named.pop("progress", None)
         question = _Question(
             function=function,
@@ -217,7 +217,7 @@ def in_a_process(function: Callable[P, Answer], *, changes: bool = False) -> Cal
             environment=dict(os.environ),
             lent=dict(lent_now()),
         )
-        process = _taken()
+        process = _waiting_process()
         try:
             outcome = process.ask(question, progress)
         except BaseException:
@@ -231,7 +231,7 @@ def in_a_process(function: Callable[P, Answer], *, changes: bool = False) -> Cal
         answer: Answer = outcome.value
         return answer
 
-    return asked
+    return in_process
 
 
 def serve() -> None:
@@ -298,7 +298,7 @@ def _plain(argument: object) -> object:
     return PlainCluster.of(argument) if isinstance(argument, AddressedCluster) else argument
 
 
-def _taken() -> _Process:
+def _waiting_process() -> _Process:
     """Return a process that waits, or a new one."""
     while True:
         with _lock:
@@ -335,9 +335,9 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-def wrong_answer(config: AddressedCluster, expected: str, found: str) -> ClusterError:
+def wrong_answer(config: AddressedCluster, expected: str, actual: str) -> ClusterError:
     """Return the error of a cluster whose brokers answer what no broker of Kafka answers."""
-    return ClusterError(f"{_named(config)}: expected {expected}, found {found}. {_UNREAD}", fix=f"{_CHECK}.")
+    return ClusterError(f"{_named(config)}: expected {expected}, found {actual}. {_UNREAD}", fix=f"{_CHECK}.")
 
 
 def _named(config: AddressedCluster) -> str:

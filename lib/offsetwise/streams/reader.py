@@ -18,7 +18,7 @@ from offsetwise.model import (
 from offsetwise.ports.looks import LogsLook, SeenLog
 from offsetwise.ports.stream import spec_of
 from offsetwise.ports.stretches import ReadStretch, Stretch
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.registry import MATCHING, READERS
 from offsetwise.streams.abilities import (
     KeepsMirrorTopics,
@@ -96,7 +96,7 @@ class ReadAgain(Protocol):
     def __call__(
         self,
         config: ClusterConfig,
-        wanted: Sequence[Stretch],
+        requests: Sequence[Stretch],
         *,
         isolation: IsolationLevel,
         identified: Callable[[bytes, bytes], tuple[str, int]],
@@ -105,7 +105,7 @@ class ReadAgain(Protocol):
 
         Args:
             config: The cluster.
-            wanted: What is to be read.
+            requests: What is to be read.
             isolation: Which records of a log count.
             identified: How records are told apart, by their keys and data; see `comparison.matching.Identified`.
 
@@ -114,21 +114,23 @@ class ReadAgain(Protocol):
         """
 
 
-def read_again(migration: Migration, cluster: Cluster, wanted: Sequence[Stretch], *, salt: bytes) -> list[ReadStretch]:
+def read_again(
+    migration: Migration, cluster: Cluster, requests: Sequence[Stretch], *, salt: bytes
+) -> list[ReadStretch]:
     """Read the records around places again, as the matching of the old cluster's stream read them; see `ReadAgain`.
 
     Args:
         migration: The migration.
         cluster: Which of the two.
-        wanted: What is to be read.
+        requests: What is to be read.
         salt: Keys the identities, as in the proofs.
     """
     config = migration.cluster(cluster)
     if not spec_of(migration.source.stream).matches_records:
-        return [ReadStretch() for _ in wanted]  # the records of its positions are read otherwise
+        return [ReadStretch() for _ in requests]  # the records of its positions are read otherwise
     read: ReadAgain = MATCHING.load(config.stream).read_again
     identified = partial(MATCHING.load(migration.source.stream).identified, salt)
-    return read(config, wanted, isolation=migration.isolation_level, identified=identified)
+    return read(config, requests, isolation=migration.isolation_level, identified=identified)
 
 
 def reader_of(config: ClusterConfig) -> ClusterReader:
@@ -151,10 +153,10 @@ def offsets_for_times(
     return reader.offsets_for_times(config, times) if isinstance(reader, ReadsTimes) else dict.fromkeys(times)
 
 
-def timestamps_at(config: ClusterConfig, places: Iterable[Place]) -> Mapping[Place, int | None]:
+def timestamps_at(config: ClusterConfig, positions: Iterable[Place]) -> Mapping[Place, int | None]:
     """Return the times of records; none where the stream keeps no times. See `ReadsTimes`."""
     reader = reader_of(config)
-    return reader.timestamps_at(config, places) if isinstance(reader, ReadsTimes) else dict.fromkeys(places)
+    return reader.timestamps_at(config, positions) if isinstance(reader, ReadsTimes) else dict.fromkeys(positions)
 
 
 def access_of(config: ClusterConfig) -> ReportsAccess | None:
@@ -169,7 +171,7 @@ def has_mirror_topic(config: ClusterConfig, topic: str) -> bool:
     return isinstance(reader, KeepsMirrorTopics) and reader.is_of_mirror(topic)
 
 
-def look_at_logs(migration: Migration, topics: tuple[str, ...], seen: Mapping[TopicPartition, int]) -> LogsLook:
+def look_at_logs(migration: Migration, topics: tuple[str, ...], previous: Mapping[TopicPartition, int]) -> LogsLook:
     """Look once where the logs of the old cluster end; see `streams.abilities.LooksAtLogs`.
 
     Raises:
@@ -178,7 +180,7 @@ def look_at_logs(migration: Migration, topics: tuple[str, ...], seen: Mapping[To
     config = migration.source
     reader = reader_of(config)
     if isinstance(reader, LooksAtLogs):
-        return reader.look_at_logs(config, topics, seen)
+        return reader.look_at_logs(config, topics, previous)
     label = spec_of(config.stream).label
     raise ClusterError(
         f"{config.name!r}: expected a Kafka cluster, whose logs have ends that can be watched, found one of {label}. "
@@ -211,7 +213,7 @@ def read_cluster(
     groups: tuple[str, ...] | None,
     if_there: tuple[str, ...] = (),
     mirror: bool = True,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> Snapshot:
     """Read one cluster of a migration.
 

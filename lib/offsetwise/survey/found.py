@@ -124,7 +124,7 @@ class SurveyedConnector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class MissingValue:
     """What nobody but a person can say."""
 
     key: str
@@ -158,7 +158,7 @@ class Survey:
     """Groups of the old cluster that have committed nothing in a mirrored topic."""
     variables: tuple[str, ...]
     """Variables of the environment that the file refers to and that are not set."""
-    missing: tuple[Unknown, ...]
+    missing: tuple[MissingValue, ...]
     problems: tuple[Trouble, ...]
     file: str | None = None
     written: bool = False

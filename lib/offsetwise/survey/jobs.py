@@ -53,7 +53,7 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
             problem.message for problem in read.problems if describe(problem.code).severity is Severity.BLOCKS
         ),
         sources=len(read.sources),
-        topics=tuple(sorted({each.topic for each in at})),
+        topics=tuple(sorted({partition.topic for partition in at})),
         partitions=len(at),
         shards=sum(len(source.shards) for source in read.sources),
         stateful=details.stateful,
@@ -62,15 +62,18 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
     )
     if not at:
         shards = many(checkpoint.shards, "position") if checkpoint.shards else None
-        held = f"it has {shards} in shards, and init surveys clusters of Kafka" if shards else ""
-        return replace(checkpoint, left_out=held or " ".join(checkpoint.problems) or "it has no Kafka position")
+        reason = f"it has {shards} in shards, and init surveys clusters of Kafka" if shards else ""
+        return replace(checkpoint, left_out=reason or " ".join(checkpoint.problems) or "it has no Kafka position")
     if len(logs) < len(Cluster):
         return replace(checkpoint, reason="One of the clusters could not be read.")
     standings = (
         PositionStanding(
-            partition=each, offset=offset, old=logs[Cluster.OLD].get(each), new=logs[Cluster.NEW].get(each)
+            partition=partition,
+            offset=offset,
+            old=logs[Cluster.OLD].get(partition),
+            new=logs[Cluster.NEW].get(partition),
         )
-        for each, offset in at.items()
+        for partition, offset in at.items()
     )
     belongs = belongs_to(standings, planned_at_ms=read.restart_planned_ms, names=NAMES)
     why = belongs.reason if belongs.cluster is Cluster.NEW else None
@@ -79,15 +82,15 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
 
 def surveyed_groups(old: Snapshot | None, pairs: Mapping[str, str]) -> tuple[tuple[SurveyedGroup, ...], int]:
     """Return the groups that committed offsets of mirrored topics, and how many others there are."""
-    made = []
+    surveyed = []
     groups = old.groups if old is not None else ()
     for group in groups:
         read = [offset for offset in group.positions if offset.topic in pairs]
         if read:
             topics = tuple(sorted({offset.topic for offset in read}))
             known = SurveyedGroup(name=group.name, topics=topics, partitions=len(read), state=group.state)
-            made.append(replace(known, left_out=_SHARED if group.start_offsets else _no_job(group.name)))
-    return tuple(made), len(groups) - len(made)
+            surveyed.append(replace(known, left_out=_SHARED if group.start_offsets else _no_job(group.name)))
+    return tuple(surveyed), len(groups) - len(surveyed)
 
 
 def _no_job(name: str) -> str | None:
@@ -102,7 +105,7 @@ def _no_job(name: str) -> str | None:
 
 
 def told_groups(
-    groups: Sequence[SurveyedGroup], found: Iterable[tuple[SurveyedCheckpoint, Positions]], old: Snapshot | None
+    groups: Sequence[SurveyedGroup], surveyed: Iterable[tuple[SurveyedCheckpoint, Positions]], old: Snapshot | None
 ) -> tuple[tuple[SurveyedGroup, ...], tuple[SurveyedCheckpoint, ...]]:
     """Return which groups the job of a checkpoint commits to.
 
@@ -121,9 +124,13 @@ def told_groups(
     ends = {at: state.hw for at, state in (old.partitions() if old is not None else {}).items()}
     owners: dict[str, str] = {}
     checkpoints = []
-    for checkpoint, positions in found:
+    for checkpoint, positions in surveyed:
         same = committed.get(frozenset(positions), []) if positions and checkpoint.left_out is None else []
-        exact = [name for name, at in same if at == positions and any(at[each] != ends.get(each) for each in at)]
+        exact = [
+            name
+            for name, at in same
+            if at == positions and any(at[partition] != ends.get(partition) for partition in at)
+        ]
         owned = [name for name in exact if name not in consumers]
         sure = owned[0] if len(owned) == 1 else None
         owners |= {} if sure is None else {sure: checkpoint.name}
@@ -164,6 +171,8 @@ def with_names(
 
 def unused(name: str, names: set[str]) -> str:
     """Return a name that is not among those given, to which it is added: itself, or with a number behind it."""
-    free = next(each for each in chain((name,), (f"{name}-{number}" for number in count(2))) if each not in names)
+    free = next(
+        candidate for candidate in chain((name,), (f"{name}-{number}" for number in count(2))) if candidate not in names
+    )
     names.add(free)
     return free

@@ -14,7 +14,7 @@ from offsetwise.position import offset_of
 from offsetwise.streams.reader import timestamps_at
 from offsetwise.survey.found import SurveyedLink, Trouble
 from offsetwise.survey.naming import Naming
-from offsetwise.translation.preserved import ENOUGH, places
+from offsetwise.translation.preserved import ENOUGH, probe_spans
 from offsetwise.translation.search import Span
 from offsetwise.wording import many
 
@@ -47,20 +47,16 @@ def link_of(
     spans = _spans(old, new, dict(names.pairs))
     if not spans:
         return SurveyedLink(link=None, evidence="no topic has records at the same offsets on both clusters to look at")
-    asked = [(at, there, span.start) for (at, there), both in spans.items() for span in places(both.start, both, both)]
+    probes = {ats: probe_spans(both.start, both, both) for ats, both in spans.items()}
+    samples = [(at, there, span.start) for (at, there), probed in probes.items() for span in probed]
     configs = {side: config_of(side, given[side]) for side in Cluster}
     try:
-        old_times, new_times = (
-            timestamps_at(config, wanted)
-            for config, wanted in (
-                (configs[Cluster.OLD], {(at, offset) for at, _, offset in asked}),
-                (configs[Cluster.NEW], {(there, offset) for _, there, offset in asked}),
-            )
-        )
+        old_times = timestamps_at(configs[Cluster.OLD], {(at, offset) for at, _, offset in samples})
+        new_times = timestamps_at(configs[Cluster.NEW], {(there, offset) for _, there, offset in samples})
     except ClusterError as error:
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return SurveyedLink(link=None, evidence="records could not be read")
-    times = [(old_times[at, offset], new_times[there, offset]) for at, there, offset in asked]
+    times = [(old_times[at, offset], new_times[there, offset]) for at, there, offset in samples]
     return _judged(times, len(spans), same_ids=_with_one_id(old, new, spans))
 
 
@@ -89,8 +85,8 @@ def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int, *, 
         )
     one_id = f"{many(same_ids, 'partition')} of a topic with one id on both clusters" if same_ids else ""
     if distinct >= ENOUGH or (same_ids and distinct):
-        seen = " and ".join(filter(None, (f"records with the same times at {where}", one_id)))
-        return SurveyedLink(link=Link.PRESERVING, evidence=f"{seen}; `compare` proves it on the records")
+        observed = " and ".join(filter(None, (f"records with the same times at {where}", one_id)))
+        return SurveyedLink(link=Link.PRESERVING, evidence=f"{observed}; `compare` proves it on the records")
     return SurveyedLink(link=None, evidence=f"no topic of MirrorMaker's, and too few records to tell at {where}")
 
 
@@ -104,7 +100,7 @@ def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple
     """Return what both logs of some partitions hold, one partition of each topic first."""
     there = new.partitions()
     results: dict[tuple[TopicPartition, TopicPartition], Span] = {}
-    for at, state in sorted(old.partitions().items(), key=lambda each: (each[0].partition, each[0].topic)):
+    for at, state in sorted(old.partitions().items(), key=lambda entry: (entry[0].partition, entry[0].topic)):
         twin = TopicPartition(pairs.get(at.topic, ""), at.partition)
         if twin not in there or len(results) == PROBED:
             continue

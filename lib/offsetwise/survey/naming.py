@@ -35,29 +35,29 @@ def naming(old: Snapshot | None, new: Snapshot | None) -> Naming:
     have.
     """
     old_names, new_names = user_topics(old), user_topics(new)
-    new_alias = _told(old, MirrorKind.OFFSET_SYNCS)[0] or "new"
-    sentences = _told(new, MirrorKind.CHECKPOINTS, MirrorKind.HEARTBEATS)
+    new_alias = _named_by_mirror(old, MirrorKind.OFFSET_SYNCS)[0] or "new"
+    sentences = _named_by_mirror(new, MirrorKind.CHECKPOINTS, MirrorKind.HEARTBEATS)
     old_alias, separator = _prefix(old_names, new_names, sentences)
     # What MirrorMaker copied from the new cluster to the old one is no topic to move.
     copied_back = {name for name in old_names if name.removeprefix(f"{new_alias}{separator}") in new_names - {name}}
-    wanted = sorted(old_names - copied_back if old_alias is not None else old_names)
+    candidates = sorted(old_names - copied_back if old_alias is not None else old_names)
     prefixed = {
-        name: f"{old_alias}{separator}{name}" for name in wanted if f"{old_alias}{separator}{name}" in new_names
+        name: f"{old_alias}{separator}{name}" for name in candidates if f"{old_alias}{separator}{name}" in new_names
     }
-    same = {name: name for name in wanted if name in new_names}
+    same = {name: name for name in candidates if name in new_names}
     renames = old_alias is not None and len(prefixed) > len(same)
     pairs = same | prefixed if renames else prefixed | same
     policy = NamingPolicy.DEFAULT if renames else NamingPolicy.IDENTITY
     by_policy = prefixed if renames else same
-    exceptions = tuple((name, pairs[name]) for name in wanted if name in pairs and name not in by_policy)
-    unmatched = tuple(name for name in wanted if name not in pairs)
+    exceptions = tuple((name, pairs[name]) for name in candidates if name in pairs and name not in by_policy)
+    unmatched = tuple(name for name in candidates if name not in pairs)
     return Naming(
         topics=SurveyedTopics(
             policy=policy,
             separator=separator,
             map=exceptions,
             unmatched=unmatched,
-            evidence=_evidence(len(wanted), len(by_policy), f"{old_alias}{separator}" if renames else ""),
+            evidence=_evidence(len(candidates), len(by_policy), f"{old_alias}{separator}" if renames else ""),
         ),
         old_alias=old_alias or ("source" if new_alias == "old" else "old"),
         new_alias=new_alias if new_alias != old_alias else f"{new_alias}-target",
@@ -76,7 +76,7 @@ def user_topics(snapshot: Snapshot | None) -> set[str]:
     }
 
 
-def _told(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, str]:
+def _named_by_mirror(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, str]:
     """Return the alias and the separator in the names of MirrorMaker's own topics, of the first kind that has some."""
     topics: Iterable[MirrorTopic] = snapshot.mirror.topics if snapshot is not None else ()
     named = [topic for topic in topics if topic.kind in kinds and topic.alias]
@@ -86,18 +86,18 @@ def _told(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, st
     return mirror_topic.alias, re.split(rf"{re.escape(mirror_topic.alias)}|{mirror_topic.kind}", mirror_topic.name)[1]
 
 
-def _prefix(old: set[str], new: set[str], told: tuple[str | None, str]) -> tuple[str | None, str]:
+def _prefix(old: set[str], new: set[str], stated: tuple[str | None, str]) -> tuple[str | None, str]:
     """Return the alias and the separator that most of the old names have before them on the new cluster."""
-    seen: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for name in new - old:
         for at, character in enumerate(name):
             if character in SEPARATORS and at and name[at + 1 :] in old:
-                seen[name[:at], character] += 1
-    if not seen:
-        return told
-    (alias, separator), count = max(seen.items(), key=lambda each: (each[0][0] == told[0], each[1], each[0]))
+                counts[name[:at], character] += 1
+    if not counts:
+        return stated
+    (alias, separator), count = max(counts.items(), key=lambda entry: (entry[0][0] == stated[0], entry[1], entry[0]))
     # Without MirrorMaker's word for it, one name that ends like another is no prefix.
-    return (alias, separator) if alias == told[0] or count > 1 else told
+    return (alias, separator) if alias == stated[0] or count > 1 else stated
 
 
 def _evidence(old: int, matched: int, prefix: str) -> str:

@@ -17,7 +17,7 @@ from offsetwise.config import is_uri
 from offsetwise.engines.discovery import MAX_CHECKPOINTS, find_checkpoints
 from offsetwise.errors import ClusterError, ConfigError, NotAFolderError, OffsetwiseError
 from offsetwise.model import Cluster, Snapshot, time_of
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.survey.connectors import surveyed_connectors
 from offsetwise.survey.found import (
@@ -40,7 +40,7 @@ from offsetwise.survey.jobs import (
 )
 from offsetwise.survey.link import config_of, link_of
 from offsetwise.survey.naming import Naming, naming, user_topics
-from offsetwise.survey.unknown import unknown
+from offsetwise.survey.unknown import missing_values
 from offsetwise.wording import many
 
 READ_AT_ONCE: Final = 16
@@ -55,7 +55,7 @@ def survey(
     old: GivenCluster,
     new: GivenCluster,
     roots: Sequence[str],
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
     *,
     connect: Sequence[ConnectorAddress] = (),
 ) -> Survey:
@@ -102,7 +102,7 @@ def surveyed(
     roots: Sequence[str],
     connectors: Sequence[SurveyedConnector] = (),
     problems: Sequence[Trouble] = (),
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> Survey:
     """Read the checkpoints, and put them together with what the clusters said.
 
@@ -118,7 +118,7 @@ def surveyed(
     """
     once: dict[str, str] = {}
     for root in roots:
-        once.setdefault(_place(root), root)
+        once.setdefault(_real_location(root), root)
     roots = tuple(once.values())
     old, new = snapshots[Cluster.OLD], snapshots[Cluster.NEW]
     troubles = [*problems, *_same_cluster(old, new)]
@@ -127,7 +127,7 @@ def surveyed(
     groups, checkpoints = told_groups(groups, results, old)
     connectors = with_names(connectors, checkpoints)
     variables = sorted({name for cluster in given.values() for name in _variables(cluster)})
-    made = Survey(
+    survey = Survey(
         taken_at=time_of(datetime.now(UTC)),
         old=_surveyed(given[Cluster.OLD], old, names.old_alias),
         new=_surveyed(given[Cluster.NEW], new, names.new_alias),
@@ -142,7 +142,7 @@ def surveyed(
         missing=(),
         problems=tuple(troubles),
     )
-    return replace(made, missing=tuple(unknown(made)))
+    return replace(survey, missing=tuple(missing_values(survey)))
 
 
 def _variables(cluster: GivenCluster) -> Iterator[str]:
@@ -194,19 +194,19 @@ def _same_cluster(old: Snapshot | None, new: Snapshot | None) -> Iterator[Troubl
         )
 
 
-def _surveyed(given: GivenCluster, taken: Snapshot | None, alias: str) -> SurveyedCluster:
+def _surveyed(given: GivenCluster, snapshot: Snapshot | None, alias: str) -> SurveyedCluster:
     properties = tuple(given.properties.items())
-    if taken is None:
+    if snapshot is None:
         return SurveyedCluster(properties=properties, left_out=given.left_out, alias=alias)
-    names = user_topics(taken)
+    names = user_topics(snapshot)
     return SurveyedCluster(
         properties=properties,
         left_out=given.left_out,
         alias=alias,
-        cluster_id=taken.cluster_id,
+        cluster_id=snapshot.cluster_id,
         topics=len(names),
-        partitions=sum(len(topic.partitions) for topic in taken.topics if topic.name in names),
-        groups=len(taken.groups) if taken.cluster is Cluster.OLD else None,
+        partitions=sum(len(topic.partitions) for topic in snapshot.topics if topic.name in names),
+        groups=len(snapshot.groups) if snapshot.cluster is Cluster.OLD else None,
     )
 
 
@@ -225,8 +225,8 @@ def _checkpoints(
     results: dict[str, tuple[str, str]] = {}
     for number, root in enumerate(roots):
         progress("look for checkpoints", number, len(roots))
-        for uri in _found(root, problems):
-            results.setdefault(_place(uri), (uri, root))
+        for uri in _checkpoints_below(root, problems):
+            results.setdefault(_real_location(uri), (uri, root))
     progress("look for checkpoints", len(roots), len(roots))
     uris = dict(results.values())
     names = _names(uris)
@@ -251,13 +251,13 @@ def _checkpoints(
         )
 
 
-def _place(location: str) -> str:
+def _real_location(location: str) -> str:
     """Return a path or URI in one spelling, so that nothing is read twice."""
     path = location.removeprefix("file://").removeprefix("file:")
     return location.rstrip("/") if is_uri(path) else os.path.abspath(path)
 
 
-def _found(root: str, problems: list[Trouble]) -> tuple[str, ...]:
+def _checkpoints_below(root: str, problems: list[Trouble]) -> tuple[str, ...]:
     try:
         below = find_checkpoints(root)
     except NotAFolderError:

@@ -95,60 +95,65 @@ def _head(survey: Survey, name: str, schema: str | None) -> list[str]:
         else "# link: mirrormaker  # or preserving, or other",
         "",
         *_topics(survey),
-        *(line for key, (example, write) in OF_THE_MIGRATION.items() for line in _unknown(key, example, write)),
+        *(line for key, (example, write) in OF_THE_MIGRATION.items() for line in _to_fill_in(key, example, write)),
     ]
 
 
-def checkpoint_item(found: SurveyedCheckpoint, folder: Path) -> Item:
+def checkpoint_item(checkpoint: SurveyedCheckpoint, folder: Path) -> Item:
     """Return the lines of one checkpoint."""
-    engine = engine_of(found.engine or "")
-    reads = f"{_names(found.topics)} ({many(found.partitions, 'partition')})"
-    message = " ".join((f"{engine.label}, {many(found.sources, 'source')}: {reads}. {found.reason}", *found.problems))
+    engine = engine_of(checkpoint.engine or "")
+    reads = f"{_names(checkpoint.topics)} ({many(checkpoint.partitions, 'partition')})"
+    message = " ".join(
+        (f"{engine.label}, {many(checkpoint.sources, 'source')}: {reads}. {checkpoint.reason}", *checkpoint.problems)
+    )
     known = {
-        "stateful": None if found.stateful is None else str(found.stateful).lower(),
-        "sink": "kafka" if found.transactional_id_prefixes else None,
-        "commits_to": None if found.commits_to is None else scalar(found.commits_to),
+        "stateful": None if checkpoint.stateful is None else str(checkpoint.stateful).lower(),
+        "sink": "kafka" if checkpoint.transactional_id_prefixes else None,
+        "commits_to": None if checkpoint.commits_to is None else scalar(checkpoint.commits_to),
     }
     job = [f"{key}: {value}" for key, value in known.items() if value is not None]
-    if found.transactional_id_prefixes:
-        job[-1 if found.commits_to is None else -2] += (
-            f"  # transactional ids begin with {_names(found.transactional_id_prefixes)}"
+    if checkpoint.transactional_id_prefixes:
+        job[-1 if checkpoint.commits_to is None else -2] += (
+            f"  # transactional ids begin with {_names(checkpoint.transactional_id_prefixes)}"
         )
-    asked = [
-        f"# {key}: {_plain(' or '.join(found.may_commit_to)) if key == 'commits_to' else example}"
+    placeholders = [
+        f"# {key}: {_plain(' or '.join(checkpoint.may_commit_to)) if key == 'commits_to' else example}"
         for key, (example, _, applies) in OF_A_JOB.items()
-        if applies(found) and key not in (line.partition(":")[0] for line in job)
+        if applies(checkpoint) and key not in (line.partition(":")[0] for line in job)
     ]
     return (
         *_comment(message, WIDTH - 2),
-        f"- name: {scalar(found.name)}",
-        f"  uri: {scalar(located(found.uri, folder))}",
-        *(["  # belongs_to: old"] if found.belongs_to is None else []),
+        f"- name: {scalar(checkpoint.name)}",
+        f"  uri: {scalar(located(checkpoint.uri, folder))}",
+        *(["  # belongs_to: old"] if checkpoint.belongs_to is None else []),
         "  job:" if job else "  # job:",
-        *(f"    {line}" if job else f"  #   {line.removeprefix('# ')}" for line in (*job, *asked)),
+        *(f"    {line}" if job else f"  #   {line.removeprefix('# ')}" for line in (*job, *placeholders)),
     )
 
 
-def connector_item(found: SurveyedConnector, folder: Path) -> Item:
+def connector_item(connector: SurveyedConnector, folder: Path) -> Item:
     """Return the lines of one connector."""
-    offsets = f", {many(found.partitions, 'offset')}" if found.partitions else ""
-    reads = f" It reads {_plain(found.topics)[:200]}." if found.topics else ""
-    message = f"{found.kind.capitalize()} connector, {found.state}{offsets}: {found.evidence}.{reads}"
+    offsets = f", {many(connector.partitions, 'offset')}" if connector.partitions else ""
+    reads = f" It reads {_plain(connector.topics)[:200]}." if connector.topics else ""
+    message = f"{connector.kind.capitalize()} connector, {connector.state}{offsets}: {connector.evidence}.{reads}"
     return (
-        *_comment(" ".join((message, *found.problems)), WIDTH - 2),
-        f"- name: {scalar(found.name)}",
-        f"  connector: {scalar(found.connector)}",
-        f"  urls: [{', '.join(found.urls)}]",
-        *(["  cluster: new"] if found.cluster is Cluster.NEW else []),
-        *(f"  {name}: {scalar(located(value, folder) if name in FILES else value)}" for name, value in found.sign_on),
+        *_comment(" ".join((message, *connector.problems)), WIDTH - 2),
+        f"- name: {scalar(connector.name)}",
+        f"  connector: {scalar(connector.connector)}",
+        f"  urls: [{', '.join(connector.urls)}]",
+        *(["  cluster: new"] if connector.cluster is Cluster.NEW else []),
+        *(
+            f"  {name}: {scalar(located(value, folder) if name in FILES else value)}"
+            for name, value in connector.sign_on
+        ),
     )
 
 
-def group_item(found: SurveyedGroup) -> Item:
+def group_item(group: SurveyedGroup) -> Item:
     """Return the line of one group."""
-    state = f", {_plain(found.state)}" if found.state else ""
+    state = f", {_plain(group.state)}" if group.state else ""
     return (
-        f"- {scalar(found.name)}  # committed in {_names(found.topics)} ({many(found.partitions, 'partition')}){state}",
+        f"- {scalar(group.name)}  # committed in {_names(group.topics)} ({many(group.partitions, 'partition')}){state}",
     )
 
 
@@ -178,12 +183,12 @@ def scalar(value: str) -> str:
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def _cluster(key: str, name: str, found: SurveyedCluster, link: SurveyedLink) -> Iterator[str]:
-    if found.topics is None:
+def _cluster(key: str, name: str, cluster: SurveyedCluster, link: SurveyedLink) -> Iterator[str]:
+    if cluster.topics is None:
         yield "# It could not be read when this was written."
     else:
-        counts = f"{many(found.topics, 'topic')}, {many(found.partitions or 0, 'partition')}"
-        yield from _comment(f"Cluster id {found.cluster_id or 'unknown'}: {counts}.")
+        counts = f"{many(cluster.topics, 'topic')}, {many(cluster.partitions or 0, 'partition')}"
+        yield from _comment(f"Cluster id {cluster.cluster_id or 'unknown'}: {counts}.")
     by = (
         "as MirrorMaker's topics call it"
         if link.link is Link.MIRRORMAKER
@@ -192,13 +197,13 @@ def _cluster(key: str, name: str, found: SurveyedCluster, link: SurveyedLink) ->
     yield from (
         f"{key}:",
         f"  name: {name}",
-        f"  alias: {scalar(found.alias)}  # {by}",
+        f"  alias: {scalar(cluster.alias)}  # {by}",
         "  properties:",
     )
-    for property_name, value in found.properties:
+    for property_name, value in cluster.properties:
         secret = value.startswith("${")
         yield f"    {property_name}: {scalar(value)}" + ("  # set this variable in the environment" if secret else "")
-    for property_name, why in found.left_out:
+    for property_name, why in cluster.left_out:
         yield from (f"    {line}" for line in _comment(f"left out: {property_name}: {why}", WIDTH - 4))
     yield ""
 
@@ -217,7 +222,7 @@ def _topics(survey: Survey) -> Iterator[str]:
     yield ""
 
 
-def _unknown(key: str, example: str, write: str) -> Iterator[str]:
+def _to_fill_in(key: str, example: str, write: str) -> Iterator[str]:
     yield from (*_comment(sentence([write])), f"# {key}: {example}", "")
 
 
@@ -256,8 +261,8 @@ def _section(key: str, items: Sequence[Item]) -> Iterator[str]:
     yield from (f"  {line}" for item in items for line in item)
 
 
-def _left_out(found: Iterable[tuple[str, str | None]]) -> Iterator[str]:
-    results = [(name, why) for name, why in found if why is not None]
+def _left_out(properties: Iterable[tuple[str, str | None]]) -> Iterator[str]:
+    results = [(name, why) for name, why in properties if why is not None]
     for name, why in results[:LEFT_OUT]:
         yield from (f"  {line}" for line in _comment(f"left out: {name}: {why}", WIDTH - 2))
     if len(results) > LEFT_OUT:

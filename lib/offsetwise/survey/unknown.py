@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from offsetwise.survey.found import Survey, SurveyedCheckpoint, Unknown
+from offsetwise.survey.found import MissingValue, Survey, SurveyedCheckpoint
 
 OF_THE_MIGRATION: Final[dict[str, tuple[str, str]]] = {
     "isolation_level": (
@@ -57,22 +57,22 @@ OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
 """Key of `job`: an example, what to write, and of which checkpoints it is not known."""
 
 
-def unknown(survey: Survey) -> Iterator[Unknown]:
+def missing_values(survey: Survey) -> Iterator[MissingValue]:
     """Yield what is missing in what was found."""
     if survey.link.link is None:
-        yield Unknown(key="link", write=f"how records come over: {survey.link.evidence}")
+        yield MissingValue(key="link", write=f"how records come over: {survey.link.evidence}")
     for key, (_, write) in OF_THE_MIGRATION.items():
-        yield Unknown(key=key, write=write)
+        yield MissingValue(key=key, write=write)
     jobs = [checkpoint for checkpoint in survey.checkpoints if checkpoint.left_out is None]
     if any(job.belongs_to is None for job in jobs):
         message = "which cluster the positions are of, old or new, where `compare` cannot tell it on the records either"
-        yield Unknown(key="checkpoints[].belongs_to", write=message)
+        yield MissingValue(key="checkpoints[].belongs_to", write=message)
     for key, (_, write, applies) in OF_A_JOB.items():
         if any(map(applies, jobs)):
-            yield Unknown(key=f"checkpoints[].job.{key}", write=write)
+            yield MissingValue(key=f"checkpoints[].job.{key}", write=write)
     if survey.topics.unmatched:
         message = "the new names of old topics that were found under none, unless they stay behind"
-        yield Unknown(key="topics.map", write=message)
+        yield MissingValue(key="topics.map", write=message)
     if survey.old.groups == 0:
         message = "groups to move; the old cluster lists none: there is none, or the user may not DESCRIBE any"
-        yield Unknown(key="groups", write=message)
+        yield MissingValue(key="groups", write=message)

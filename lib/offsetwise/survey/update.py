@@ -32,7 +32,7 @@ class Addition:
 
 def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> tuple[Addition, ...]:
     """Return what was found and the file does not say. What a person has made a comment of stays one."""
-    kept = {_key((line.lstrip("# "),)) for line in text.splitlines() if _is_comment(line)}
+    commented = {_key((line.lstrip("# "),)) for line in text.splitlines() if _is_comment(line)}
     same = (survey.topics.policy, survey.topics.separator) == (migration.topics.policy, migration.topics.separator)
     known = {checkpoint.uri for checkpoint in migration.checkpoints}
     names = {checkpoint.name for checkpoint in migration.checkpoints}
@@ -46,7 +46,7 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
     results: tuple[tuple[tuple[str, ...], list[Item]], ...] = (
         (
             ("topics", "map"),
-            [map_item(*each) for each in survey.topics.map if same and each[0] not in migration.topics.map],
+            [map_item(*mapping) for mapping in survey.topics.map if same and mapping[0] not in migration.topics.map],
         ),
         (
             ("checkpoint_roots",),
@@ -59,7 +59,7 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
             [group_item(group) for group in survey.groups if group.left_out is None and group.name not in groups],
         ),
     )
-    fresh = ((keys, tuple(each for each in items if _key(each) not in kept)) for keys, items in results)
+    fresh = ((keys, tuple(entry for entry in items if _key(entry) not in commented)) for keys, items in results)
     return tuple(Addition(keys=keys, items=items) for keys, items in fresh if items)
 
 
@@ -77,15 +77,15 @@ def _connectors(migration: Migration, survey: Survey, folder: Path, names: set[s
 def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[str]:
     """Yield where the file says something else than was found."""
     for key, said, read in (("source", migration.source, survey.old), ("target", migration.target, survey.new)):
-        named, asked = servers(said.properties), servers(dict(read.properties))
-        if named != asked:
-            yield f"{key} is {', '.join(sorted(named))} in the file; {', '.join(sorted(asked))} was read."
+        named, surveyed = servers(said.properties), servers(dict(read.properties))
+        if named != surveyed:
+            yield f"{key} is {', '.join(sorted(named))} in the file; {', '.join(sorted(surveyed))} was read."
     if survey.link.link not in (None, migration.link):
         yield f"link is {migration.link} in the file; found {survey.link.link}: {survey.link.evidence}."
     for name in ("policy", "separator"):
-        said, seen = getattr(migration.topics, name), getattr(survey.topics, name)
-        if said != seen:
-            yield f"topics.{name} is {said} in the file; found {seen}: {survey.topics.evidence}."
+        said, observed = getattr(migration.topics, name), getattr(survey.topics, name)
+        if said != observed:
+            yield f"topics.{name} is {said} in the file; found {observed}: {survey.topics.evidence}."
     for old, new in survey.topics.map:
         if old in migration.topics.map and migration.topics.map[old] != new:
             yield f"topics.map calls {old} {migration.topics.map[old]} on the new cluster; found {new}."

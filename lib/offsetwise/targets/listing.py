@@ -100,7 +100,7 @@ def _engines(kind: TargetType) -> tuple[str, ...]:
     return tuple(
         engine.name
         for engine in registered()
-        if any(kind.name in (way.target, way.beside) for way in ways_of(engine.name))
+        if any(kind.name in (way.target, way.also_writes) for way in ways_of(engine.name))
     )
 
 

@@ -29,15 +29,15 @@ class Move(OfTwins):
     """The file may lack the partition: then it is added."""
 
     @classmethod
-    def planned(cls, one: PlannedPosition) -> Move:
+    def planned(cls, position: PlannedPosition) -> Move:
         """Return what a plan says of a partition; one that had no offset is added."""
         return cls(
-            topic=one.topic,
-            partition=one.partition,
-            old=offset_or_none(one.old_offset),
-            new_topic=one.new_topic,
-            new=offset_of(one.new_offset),
-            added=one.old_offset is None,
+            topic=position.topic,
+            partition=position.partition,
+            old=offset_or_none(position.old_offset),
+            new_topic=position.new_topic,
+            new=offset_of(position.new_offset),
+            added=position.old_offset is None,
         )
 
 

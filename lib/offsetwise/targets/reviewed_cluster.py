@@ -66,11 +66,11 @@ def send(wire: Wire, node: int, requests: Sequence[Any], cluster_id: str | None)
     async def sent() -> Responses:
         try:
             connection = wire.manager.get_connection(node)
-            found = (await connection.send_request(_identify(), request_timeout_ms=timeout_ms)).cluster_id
+            actual_id = (await connection.send_request(_identify(), request_timeout_ms=timeout_ms)).cluster_id
         except errors.KafkaError as error:
             raise UnsentError(str(error)) from error
-        if found is None or found != cluster_id:
-            raise OtherClusterError(found)
+        if actual_id is None or actual_id != cluster_id:
+            raise OtherClusterError(actual_id)
         waiting: deque[Any] = deque()
         responses: list[Any | None] = []
         for request in requests:

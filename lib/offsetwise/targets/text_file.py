@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from offsetwise.apply.digests import sha256, sha256_of_file
-from offsetwise.apply.disk import Disk, told
+from offsetwise.apply.disk import Disk, explaining_os_errors
 from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.readers import Readers
@@ -58,7 +58,7 @@ class TextFileWriter(Writer):
     Raises:
         OffsetwiseError: The plan cannot be said so.
     """
-    called: str
+    label: str
     """What it gives, in the words of its engine."""
     parts: str
     """What it gives that of."""
@@ -73,15 +73,15 @@ class TextFileWriter(Writer):
         Raises:
             OffsetwiseError: It could not be written as things stand; the message says why.
         """
-        place = self._place(context.output, context)
-        _require_absent(place)
+        path = self._local_path(context.output, context)
+        _require_absent(path)
         _, numbers = self.content(plan)
         return Preview(
             target=target,
-            place=place,
-            told=f"A {self.called} file with {len(plan.positions):,} {self.parts} would be written to {place}."
-            + self._taken(plan, place),
-            files=(FileChange(path=os.path.basename(place), what="made", numbers=numbers),),
+            place=path,
+            told=f"A {self.label} file with {len(plan.positions):,} {self.parts} would be written to {path}."
+            + self._use_hint(plan, path),
+            files=(FileChange(path=os.path.basename(path), what="made", numbers=numbers),),
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
@@ -90,34 +90,34 @@ class TextFileWriter(Writer):
         Raises:
             OffsetwiseError: There is nothing at the output then, or what stood there before.
         """
-        place = self._place(context.output, context)
+        path = self._local_path(context.output, context)
         journal, disk = journal_of(context), context.disk
         record = journal.record(context.step)
         if record.undone is None and record.done is not None:
-            with told(f"{place} holds the whole file."):
+            with explaining_os_errors(f"{path} holds the whole file."):
                 disk.remove(record.notes["tmp"])
             return record.done
         data = self.content(plan)[0].encode()
         intended = ReceiptStep(
             target=target,
-            place=place,
+            place=path,
             state=StepState.DONE,
-            told=f"{place} gives {self.called} for {len(plan.positions):,} {self.parts}.{self._taken(plan, place)}",
-            files=(WrittenFile(path=os.path.basename(place), sha256=sha256(data)),),
+            told=f"{path} gives {self.label} for {len(plan.positions):,} {self.parts}.{self._use_hint(plan, path)}",
+            files=(WrittenFile(path=os.path.basename(path), sha256=sha256(data)),),
         )
-        with told(f"{place} is as it was, or holds the whole file."):
+        with explaining_os_errors(f"{path} is as it was, or holds the whole file."):
             tmp = record.notes.get("tmp") if record.undone is None else None
             # The file was linked from the temporary one, so while both stand there they tell whose it is.
-            if tmp is None or not _same_file(tmp, place):
-                disk.remove(tmp or f"{place}.tmp")
-                _require_absent(place)
-                disk.make_parents(os.path.dirname(place))
-                tmp = f"{place}.tmp-{uuid.uuid4().hex}"
+            if tmp is None or not _same_file(tmp, path):
+                disk.remove(tmp or f"{path}.tmp")
+                _require_absent(path)
+                disk.make_parents(os.path.dirname(path))
+                tmp = f"{path}.tmp-{uuid.uuid4().hex}"
                 journal.begin(context.step, intended, tmp=tmp)
-                with _removed_on_failure(tmp, place, disk):
+                with _removed_on_failure(tmp, path, disk):
                     disk.write_new(tmp, data)
-                    _publish(tmp, place, context)
-            disk.sync_folder(os.path.dirname(place))
+                    _publish(tmp, path, context)
+            disk.sync_folder(os.path.dirname(path))
             journal.done(context.step, intended)
             disk.remove(tmp)
         return intended
@@ -128,87 +128,87 @@ class TextFileWriter(Writer):
         Raises:
             ApplyError: It holds something else now; or the disk refuses.
         """
-        place = self._place(step.place, context)
+        path = self._local_path(step.place, context)
         journal, disk = journal_of(context), context.disk
         record = journal.record(context.step)
         if record.undone is not None:
             return record.undone
         tmp = record.notes.get("tmp")
-        with told(f"{place} is not removed yet."):
-            linked = tmp is not None and _same_file(tmp, place)
+        with explaining_os_errors(f"{path} is not removed yet."):
+            linked = tmp is not None and _same_file(tmp, path)
             if record.done is not None or record.intended is None or linked or record.undoing:
                 if self.look(plan, step, context).standing is StepStanding.CHANGED:
                     raise ApplyError(
-                        f"{place}: expected the file that was written, found it changed. Nothing was removed.",
+                        f"{path}: expected the file that was written, found it changed. Nothing was removed.",
                         fix="Remove it by hand if nobody needs it.",
                     )
                 journal.undoing(context.step)
-                disk.remove(place)
+                disk.remove(path)
             if tmp is not None:
                 disk.remove(tmp)
-            if os.path.isdir(os.path.dirname(place)):
-                disk.sync_folder(os.path.dirname(place))
-            receipt_step = replace(step, state=StepState.UNDONE, told=f"{place} is gone.")
+            if os.path.isdir(os.path.dirname(path)):
+                disk.sync_folder(os.path.dirname(path))
+            receipt_step = replace(step, state=StepState.UNDONE, told=f"{path} is gone.")
             journal.undone(context.step, receipt_step)
         return receipt_step
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Return whether the file stands there as it was written."""
-        place = self._place(step.place, context)
-        result = sha256_of_file(place)
+        path = self._local_path(step.place, context)
+        result = sha256_of_file(path)
         if result is None:
             return absent(step)
         if result != sha256(self.content(plan)[0].encode()):
-            return SeenPlace(standing=StepStanding.CHANGED, told=f"{place} is not as it was written.")
-        return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{place} is as it was written.")
+            return SeenPlace(standing=StepStanding.CHANGED, told=f"{path} is not as it was written.")
+        return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{path} is as it was written.")
 
-    def _taken(self, plan: Plan, place: str) -> str:
-        taken = self.use(plan, place)
-        return f" Its system takes it by: {taken}" if taken else ""
+    def _use_hint(self, plan: Plan, path: str) -> str:
+        usage = self.use(plan, path)
+        return f" Its system takes it by: {usage}" if usage else ""
 
-    def _place(self, uri: str | None, context: Context) -> str:
-        return local_place(uri, context.write_roots, what=f"file for {self.called}", fix=self.fix)
+    def _local_path(self, uri: str | None, context: Context) -> str:
+        return local_place(uri, context.write_roots, what=f"file for {self.label}", fix=self.fix)
 
 
-def writer_of_start(text: Callable[[Plan], str], *, called: str, fix: str) -> TextFileWriter:
+def writer_of_start(text: Callable[[Plan], str], *, label: str, fix: str) -> TextFileWriter:
     """Return the writer of a file in which a job of shards is told where it begins."""
 
     def content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
         return text(plan), ()
 
-    return TextFileWriter(content=content, called=called, parts="shard(s)", fix=fix)
+    return TextFileWriter(content=content, label=label, parts="shard(s)", fix=fix)
 
 
-def _require_absent(place: str) -> None:
-    if os.path.lexists(place):
+def _require_absent(path: str) -> None:
+    if os.path.lexists(path):
         raise OutputError(
-            f"{place}: expected no file, found something there. Nothing was written to it.",
+            f"{path}: expected no file, found something there. Nothing was written to it.",
             fix="Choose another output, or remove it if nobody needs it.",
         )
 
 
-def _publish(tmp: str, place: str, context: Context) -> None:
+def _publish(tmp: str, path: str, context: Context) -> None:
     try:
-        linked = context.disk.link(tmp, place)
+        linked = context.disk.link(tmp, path)
     except FileExistsError:
         linked = False
     if not linked:
         # Without links nothing can give a name only where none is; the look before it is then all there is.
-        _require_absent(place)
-        context.disk.rename(tmp, place)
+        _require_absent(path)
+        context.disk.rename(tmp, path)
 
 
-def _same_file(tmp: str, place: str) -> bool:
-    return os.path.lexists(tmp) and os.path.lexists(place) and os.path.samefile(tmp, place)
+def _same_file(tmp: str, path: str) -> bool:
+    return os.path.lexists(tmp) and os.path.lexists(path) and os.path.samefile(tmp, path)
 
 
 @contextmanager
-def _removed_on_failure(tmp: str, place: str, disk: Disk) -> Iterator[None]:
+def _removed_on_failure(tmp: str, path: str, disk: Disk) -> Iterator[None]:
     """Remove a temporary file where writing it fails, unless it stands at its final path already."""
     try:
         yield
     except BaseException:
         with suppress(OSError):
-            if not _same_file(tmp, place):
+            if not _same_file(tmp, path):
                 disk.remove(tmp)
         raise

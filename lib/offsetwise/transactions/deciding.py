@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from offsetwise.model import NamingStrategy, OpenPartition, Transaction
@@ -39,7 +40,7 @@ _STATES: Final = frozenset(TransactionState)
 
 
 def decide(
-    held: HeldTransactions,
+    pending: HeldTransactions,
     first: TransactionLook,
     second: TransactionLook,
     *,
@@ -49,7 +50,7 @@ def decide(
     """Decide about every transaction that a checkpoint holds, or that a sink of its job has on the cluster.
 
     Args:
-        held: What the checkpoint holds.
+        pending: What the checkpoint holds.
         first: One look at the cluster.
         second: A later one, which decides; the first only shows what moved.
         search: What the logs show of transactions that coordinators no longer describe; None where nobody searched.
@@ -58,17 +59,18 @@ def decide(
     Returns:
         One for each id, producer id and epoch, by id; then what only partitions know.
     """
-    rows = [*_all_held(held, second, search), *_all_others(held, second)]
-    rows.sort(key=_place)
-    producers = {(each.producer_id, each.epoch) for each in held.transactions}
+    rows = [*_all_held(pending, second, search), *_all_others(pending, second)]
+    rows.sort(key=_order)
+    producers = {(transaction.producer_id, transaction.epoch) for transaction in pending.transactions}
     rows += [
-        _hanging(each, sees_all=second.sees_all, held=(each.producer_id, each.epoch) in producers)
-        for each in hanging(first, second)
+        _hanging(write, sees_all=second.sees_all, is_pending=(write.producer_id, write.epoch) in producers)
+        for write in hanging(first, second)
     ]
-    moved = movement(held, first, second)
+    moved = movement(pending, first, second)
     if moved is not None:
-        told = f"The job still runs: {moved}. It decides about its transactions itself; stop it and look again."
-        rows = [replace(row, decision=Decision.LIVE, reason=told) if row.decision in _OFFERED else row for row in rows]
+        message = f"The job still runs: {moved}. It decides about its transactions itself; stop it and look again."
+        live = partial(replace, decision=Decision.LIVE, reason=message)
+        rows = [live(row) if row.decision in _OFFERED else row for row in rows]
     if elsewhere is not None:
         rows = [
             row
@@ -79,18 +81,20 @@ def decide(
     return tuple(rows)
 
 
-def _place(row: SinkTransaction) -> tuple[str, int]:
+def _order(row: SinkTransaction) -> tuple[str, int]:
     return str(row.transactional_id), row.epoch or 0
 
 
-def _all_held(held: HeldTransactions, look: TransactionLook, search: LogSearch | None) -> Iterator[SinkTransaction]:
-    seen = set()
-    for transaction in held.transactions:
+def _all_held(
+    pending: HeldTransactions, observation: TransactionLook, search: LogSearch | None
+) -> Iterator[SinkTransaction]:
+    visited = set()
+    for transaction in pending.transactions:
         key = transaction.transactional_id, transaction.producer_id, transaction.epoch
-        if key not in seen:
-            seen.add(key)
-            answer = look.answers.get(transaction.transactional_id, Missing.UNAVAILABLE)
-            verdict = decide_pending(transaction, answer, held, look, search)
+        if key not in visited:
+            visited.add(key)
+            answer = observation.answers.get(transaction.transactional_id, Missing.UNAVAILABLE)
+            verdict = decide_pending(transaction, answer, pending, observation, search)
             yield SinkTransaction(
                 transactional_id=transaction.transactional_id,
                 producer_id=transaction.producer_id,
@@ -98,61 +102,65 @@ def _all_held(held: HeldTransactions, look: TransactionLook, search: LogSearch |
                 held=True,
                 held_state=transaction.state,
                 broker_state=answer.state if isinstance(answer, Described) else None,
-                left_ms=left_ms(answer, look.taken_ms) if _is_now(transaction, answer) else None,
+                left_ms=left_ms(answer, observation.taken_ms) if _is_now(transaction, answer) else None,
                 decision=verdict.decision,
-                reason=verdict.reason + (_when(answer, look) if verdict.decision is Decision.COMMIT else ""),
+                reason=verdict.reason + (_when(answer, observation) if verdict.decision is Decision.COMMIT else ""),
                 partitions=verdict.partitions,
             )
 
 
-def _all_others(held: HeldTransactions, look: TransactionLook) -> Iterator[SinkTransaction]:
+def _all_others(pending: HeldTransactions, observation: TransactionLook) -> Iterator[SinkTransaction]:
     """Decide about what is on the cluster and not held."""
     of_id: dict[str, list[Transaction]] = {}
-    for each in held.transactions:
-        of_id.setdefault(each.transactional_id, []).append(each)
-    strategies = held.strategies()
-    superseded = _superseded(held, look)
-    for transactional_id in {*look.listed, *of_id}:
-        listed, answer = look.listed.get(transactional_id), look.answers.get(transactional_id)
+    for pending_transaction in pending.transactions:
+        of_id.setdefault(pending_transaction.transactional_id, []).append(pending_transaction)
+    strategies = pending.strategies()
+    superseded = _superseded(pending, observation)
+    for transactional_id in {*observation.listed, *of_id}:
+        listed, answer = observation.listed.get(transactional_id), observation.answers.get(transactional_id)
         name, holding = parse(transactional_id), of_id.get(transactional_id, [])
         own = name is not None and name.prefix in strategies
         if isinstance(answer, Described):
-            if any(transaction.producer_id is None or _is_of(transaction, answer, held) for transaction in holding):
+            if any(transaction.producer_id is None or _is_of(transaction, answer, pending) for transaction in holding):
                 continue
         elif holding or listed is None:
             continue  # the held one says why there is no answer
         if not own and not holding:
-            if transactional_id.startswith(held.prefixes) and listed is not None:
+            if transactional_id.startswith(pending.prefixes) and listed is not None:
                 yield _row(
-                    transactional_id, listed, None, look, _other_job(transactional_id, held.prefixes, strategies)
+                    transactional_id,
+                    listed,
+                    None,
+                    observation,
+                    _other_job(transactional_id, pending.prefixes, strategies),
                 )
             continue
         if holding and isinstance(answer, Described) and _is_foreign(holding, answer):
             message = "The checkpoint holds this id with another producer: see there."
-            yield _row(transactional_id, listed, answer, look, (Decision.FOREIGN, message))
+            yield _row(transactional_id, listed, answer, observation, (Decision.FOREIGN, message))
             continue
         number = None if name is None or strategies.get(name.prefix) is NamingStrategy.POOLING else name.number
-        decided = _other(listed, answer, number, held)
+        decided = _other(listed, answer, number, pending)
         if decided is not None:
-            row = _row(transactional_id, listed, answer, look, decided)
+            row = _row(transactional_id, listed, answer, observation, decided)
             unsure = decided[0] is Decision.ABORT and transactional_id in superseded
             yield replace(row, reason=row.reason + UNSEARCHED, newer_may_hold=True) if unsure else row
 
 
-def _superseded(held: HeldTransactions, look: TransactionLook) -> frozenset[str]:
+def _superseded(pending: HeldTransactions, observation: TransactionLook) -> frozenset[str]:
     """Return the ids, open and not held, that a newer checkpoint may hold which nobody could look for.
 
     A sink's subtask begins its next transaction as a checkpoint passes it: with a higher number, or where names are
     used again under another name, which stays empty or open until the checkpoint after is complete. So what has no
     later one of its subtask is held by no checkpoint that was completed since.
     """
-    if held.searched or held.newer is not None:
+    if pending.searched or pending.newer is not None:
         return frozenset()
-    strategies = held.strategies()
-    now = {transaction.transactional_id: transaction for transaction in held.transactions}
+    strategies = pending.strategies()
+    now = {transaction.transactional_id: transaction for transaction in pending.transactions}
     of: dict[tuple[str, int], list[tuple[int, str]]] = {}
-    for name, listed in look.listed.items():
-        parts, answer = parse(name), look.answers.get(name)
+    for name, listed in observation.listed.items():
+        parts, answer = parse(name), observation.answers.get(name)
         if parts is None or parts.prefix not in strategies:
             continue
         pooled = strategies[parts.prefix] is NamingStrategy.POOLING
@@ -170,7 +178,7 @@ def _superseded(held: HeldTransactions, look: TransactionLook) -> frozenset[str]
 
 
 def _other(
-    listed: ListedTransaction | None, answer: Answer | None, number: int | None, held: HeldTransactions
+    listed: ListedTransaction | None, answer: Answer | None, number: int | None, pending: HeldTransactions
 ) -> Decided | None:
     """Decide about one of this job that is not held; `number` is None where names are used again.
 
@@ -192,13 +200,13 @@ def _other(
             return None
     if state in FINISHING:
         return Decision.WAIT, f"The broker is ending it ({state}). Look again."
-    after = number is not None and number > held.checkpoint_id
+    after = number is not None and number > pending.checkpoint_id
     if state == TransactionState.COMPLETE_COMMIT and (
-        after or (number is None and isinstance(answer, Described) and held.written_before(answer.start_ms))
+        after or (number is None and isinstance(answer, Described) and pending.written_before(answer.start_ms))
     ):
-        instead = "" if held.newer is None else f" The newest retained checkpoint is {held.newer}."
+        instead = "" if pending.newer is None else f" The newest retained checkpoint is {pending.newer}."
         return Decision.SINK_WENT_ON, (
-            f"It was committed after checkpoint {held.checkpoint_id}: the job went on, and a start from this "
+            f"It was committed after checkpoint {pending.checkpoint_id}: the job went on, and a start from this "
             f"checkpoint writes its records again.{instead}"
         )
     if state not in _STATES:
@@ -207,12 +215,13 @@ def _other(
         return Decision.NOTHING, f"The checkpoint does not hold it, and nothing of it is open ({state})."
     if number is not None and not after:
         return Decision.UNEXPLAINED, (
-            f"It is open and ends with checkpoint {number}, at or before checkpoint {held.checkpoint_id}, which does "
-            "not hold it: no checkpoint explains it. A person has to say whether it is committed or aborted."
+            f"It is open and ends with checkpoint {number}, at or before checkpoint {pending.checkpoint_id}, which "
+            "does not hold it: no checkpoint explains it. A person has to say whether it is committed or aborted."
         )
-    if held.newer is not None:
+    if pending.newer is not None:
         return Decision.NOT_NEWEST, (
-            f"Checkpoint {held.checkpoint_id} does not hold it, but checkpoint {held.newer}, which is newer, may: what "
+            f"Checkpoint {pending.checkpoint_id} does not hold it, but checkpoint {pending.newer}, which is newer, "
+            "may: what "
             "that one holds would be lost by an abort. Start from the newest one, or state that the job is taken back."
         )
     return Decision.ABORT, (
@@ -223,7 +232,7 @@ def _other(
 def _other_job(
     transactional_id: str, prefixes: tuple[str, ...], strategies: Mapping[str, NamingStrategy | None]
 ) -> Decided:
-    prefix = max((each for each in prefixes if transactional_id.startswith(each)), key=len)
+    prefix = max((candidate for candidate in prefixes if transactional_id.startswith(candidate)), key=len)
     message = f"It is another job's, whose prefix begins with this job's prefix {prefix!r}. It is never touched."
     if strategies[prefix] is NamingStrategy.POOLING:
         message += (
@@ -236,7 +245,7 @@ def _row(
     transactional_id: str,
     listed: ListedTransaction | None,
     answer: Answer | None,
-    look: TransactionLook,
+    observation: TransactionLook,
     decided: Decided,
 ) -> SinkTransaction:
     decision, reason = decided
@@ -250,16 +259,16 @@ def _row(
         held=False,
         held_state=None,
         broker_state=state,
-        left_ms=None if described is None else left_ms(described, look.taken_ms),
+        left_ms=None if described is None else left_ms(described, observation.taken_ms),
         decision=decision,
-        reason=reason + (_when(answer, look) if decision in (Decision.ABORT, Decision.UNEXPLAINED) else ""),
+        reason=reason + (_when(answer, observation) if decision in (Decision.ABORT, Decision.UNEXPLAINED) else ""),
     )
 
 
-def _hanging(found: OpenWrite, *, sees_all: bool | None, held: bool) -> SinkTransaction:
-    message = f"The leader of {found.partition} has it open from offset {found.start_offset:,}, and "
+def _hanging(write: OpenWrite, *, sees_all: bool | None, is_pending: bool) -> SinkTransaction:
+    message = f"The leader of {write.partition} has it open from offset {write.start_offset:,}, and "
     match sees_all:
-        case True if held:
+        case True if is_pending:
             decision = Decision.UNKNOWN
             message += (
                 "no coordinator knows it, but the checkpoint holds its producer and epoch: an abort would lose records "
@@ -282,32 +291,39 @@ def _hanging(found: OpenWrite, *, sees_all: bool | None, held: bool) -> SinkTran
             )
     return SinkTransaction(
         transactional_id=None,
-        producer_id=found.producer_id,
-        epoch=found.epoch,
+        producer_id=write.producer_id,
+        epoch=write.epoch,
         held=False,
         held_state=None,
         broker_state=None,
         left_ms=None,
-        partitions=(OpenPartition(**found.partition._asdict(), start_offset=found.start_offset),),
-        coordinator_epoch=found.coordinator_epoch,
+        partitions=(OpenPartition(**write.partition._asdict(), start_offset=write.start_offset),),
+        coordinator_epoch=write.coordinator_epoch,
         decision=decision,
         reason=message,
     )
 
 
-def _is_now(each: Transaction, answer: Answer) -> bool:
+def _is_now(transaction: Transaction, answer: Answer) -> bool:
     """Return whether what the coordinator describes has exactly the producer and the epoch that are held."""
-    return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (each.producer_id, each.epoch)
+    return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (
+        transaction.producer_id,
+        transaction.epoch,
+    )
 
 
-def _is_of(each: Transaction, answer: Described, held: HeldTransactions) -> bool:
+def _is_of(transaction: Transaction, answer: Described, pending: HeldTransactions) -> bool:
     """Return whether what the coordinator describes is the held transaction, open or at its end."""
-    if _is_now(each, answer):
+    if _is_now(transaction, answer):
         return True
-    if answer.producer_id != each.producer_id or each.epoch is None or answer.epoch != each.epoch + 1:
+    if (
+        answer.producer_id != transaction.producer_id
+        or transaction.epoch is None
+        or answer.epoch != transaction.epoch + 1
+    ):
         return False
     over = answer.state not in (TransactionState.ONGOING, TransactionState.EMPTY)
-    return over and not held.written_before(answer.start_ms)
+    return over and not pending.written_before(answer.start_ms)
 
 
 def _is_foreign(holding: list[Transaction], answer: Described) -> bool:
@@ -318,6 +334,6 @@ def _is_foreign(holding: list[Transaction], answer: Described) -> bool:
     )
 
 
-def _when(answer: Answer | None, look: TransactionLook) -> str:
+def _when(answer: Answer | None, observation: TransactionLook) -> str:
     open_ = isinstance(answer, Described) and answer.state == TransactionState.ONGOING
-    return deadline(answer, look.taken_ms) if open_ and isinstance(answer, Described) else ""
+    return deadline(answer, observation.taken_ms) if open_ and isinstance(answer, Described) else ""

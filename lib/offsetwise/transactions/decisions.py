@@ -77,7 +77,7 @@ class SinkTransaction:
     """Whether it is to be aborted, and a newer checkpoint, which could not be looked for, may hold it."""
 
     @property
-    def seen(self) -> SeenTransaction:
+    def as_required(self) -> SeenTransaction:
         """What a plan requires to be still so."""
         return SeenTransaction(
             transactional_id=self.transactional_id,

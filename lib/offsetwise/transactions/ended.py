@@ -105,21 +105,21 @@ def judge(
     its = _its(planned, answer)
     if its is not None and its.state == other:
         return Turnout.DIFFERENT, f"{name}: expected it to be {done}, found {its.state}."
-    unknown: list[str] = []
-    for place in places_of(planned):
-        turnout, message = _shown(planned, place, logs.get(place))
+    unresolved: list[str] = []
+    for position in places_of(planned):
+        turnout, message = _shown(planned, position, logs.get(position))
         if turnout is Turnout.DIFFERENT:
             return turnout, f"{name}: FAILED: {message}"
         if turnout is Turnout.UNKNOWN:
-            unknown.append(message)
+            unresolved.append(message)
     if is_ending(planned, answer):
-        unknown.append("the broker is still ending it")
+        unresolved.append("the broker is still ending it")
     if answer in (Missing.DENIED, Missing.UNAVAILABLE):
-        unknown.append(f"its coordinator did not tell ({answer})")
+        unresolved.append(f"its coordinator did not tell ({answer})")
     if not places_of(planned) and not is_over(planned, answer):
-        unknown.append("it wrote nothing, and its coordinator does not tell any more how it ended")
-    if unknown:
-        return Turnout.UNKNOWN, f"{name}: it is not known whether it is {done}: {'; '.join(unknown)}."
+        unresolved.append("it wrote nothing, and its coordinator does not tell any more how it ended")
+    if unresolved:
+        return Turnout.UNKNOWN, f"{name}: it is not known whether it is {done}: {'; '.join(unresolved)}."
     how = "its records are visible" if planned.decision is Settlement.COMMIT else "its records are not visible"
     return Turnout.CONFIRMED, f"{name}: it is {done}, and {how} to read_committed readers."
 
@@ -132,19 +132,24 @@ def _its(planned: PlannedTransaction, answer: Answer | None) -> Described | None
     return answer if answer.epoch == planned.epoch or (ends and answer.epoch == planned.epoch + 1) else None
 
 
-def _shown(planned: PlannedTransaction, place: TransactionPlace, shown: ShownTransaction | None) -> tuple[Turnout, str]:
-    at = f"{place.partition} from offset {place.start_offset:,}"
+def _shown(
+    planned: PlannedTransaction, position: TransactionPlace, shown: ShownTransaction | None
+) -> tuple[Turnout, str]:
+    at = f"{position.partition} from offset {position.start_offset:,}"
     if shown is None or shown.last_stable_offset is None:
         why = "it was not read" if shown is None else shown.problem
         return Turnout.UNKNOWN, f"{at}: {why}"
-    if shown.last_stable_offset <= place.start_offset and shown.held_open is False:
+    if shown.last_stable_offset <= position.start_offset and shown.held_open is False:
         return Turnout.UNKNOWN, f"{at}: another transaction, which began before, still holds readers up"
-    if shown.last_stable_offset <= place.start_offset:
+    if shown.last_stable_offset <= position.start_offset:
         message = f"{at}: read_committed readers still stop there, at {shown.last_stable_offset:,}."
         return Turnout.DIFFERENT, message
     if shown.visible is None:
         return Turnout.UNKNOWN, f"{at}: {shown.problem}"
     if shown.visible != (planned.decision is Settlement.COMMIT):
-        seen = "are visible" if shown.visible else "are not visible"
-        return Turnout.DIFFERENT, f"{at}: its records {seen} to read_committed readers, whatever its coordinator says."
+        visibility = "are visible" if shown.visible else "are not visible"
+        return (
+            Turnout.DIFFERENT,
+            f"{at}: its records {visibility} to read_committed readers, whatever its coordinator says.",
+        )
     return Turnout.CONFIRMED, ""

@@ -15,19 +15,19 @@ def hanging(first: TransactionLook, second: TransactionLook) -> tuple[OpenWrite,
     before = {(write.partition, write.producer_id, write.epoch, write.start_offset) for write in first.writes}
     return tuple(
         write
-        for write in unknown(second)
+        for write in uncoordinated(second)
         if (write.partition, write.producer_id, write.epoch, write.start_offset) in before
     )
 
 
-def unknown(look: TransactionLook) -> tuple[OpenWrite, ...]:
+def uncoordinated(observation: TransactionLook) -> tuple[OpenWrite, ...]:
     """Return the open transactions of partitions that no coordinator which the user may see has open there."""
-    ids = {listed.producer_id: name for name, listed in look.listed.items()}
+    ids = {listed.producer_id: name for name, listed in observation.listed.items()}
     writes = []
-    for write in look.writes:
+    for write in observation.writes:
         name = ids.get(write.producer_id)
-        known = name is not None and look.listed[name].state in OPEN
-        answer = look.answers.get(name) if name is not None else None
+        known = name is not None and observation.listed[name].state in OPEN
+        answer = observation.answers.get(name) if name is not None else None
         if known and isinstance(answer, Described) and answer.partitions and answer.producer_id == write.producer_id:
             # None of them may be seen without READ on their topics.
             known = write.partition in answer.partitions

@@ -18,18 +18,18 @@ _BY_THE_BROKER: Final = {
 is dead then."""
 
 
-def movement(held: HeldTransactions, first: TransactionLook, second: TransactionLook) -> str | None:
+def movement(pending: HeldTransactions, first: TransactionLook, second: TransactionLook) -> str | None:
     """Describe in a clause what shows that the job still runs.
 
     Args:
-        held: What its checkpoint holds.
+        pending: What its checkpoint holds.
         first: One look.
         second: A later one.
 
     Returns:
         None where nothing moved between the looks. A job between two checkpoints that reads nothing does not move.
     """
-    own = held.own(second.listed)
+    own = pending.own(second.listed)
     sentences = [why for name in own if (why := _moved(name, first, second)) is not None]
     if sentences:
         return min(sentences)

@@ -185,9 +185,11 @@ class HeldTransactions:
 
     def own(self, names: Iterable[str]) -> list[str]:
         """Return, of some transactional ids, those held and those that a sink of this job makes."""
-        held, prefixes = {transaction.transactional_id for transaction in self.transactions}, set(self.prefixes)
+        pending_ids, prefixes = {transaction.transactional_id for transaction in self.transactions}, set(self.prefixes)
         return [
-            name for name in names if name in held or ((parts := parse(name)) is not None and parts.prefix in prefixes)
+            name
+            for name in names
+            if name in pending_ids or ((parts := parse(name)) is not None and parts.prefix in prefixes)
         ]
 
 
@@ -204,43 +206,43 @@ def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
     )
 
 
-def is_past(each: Transaction, answer: Answer | None) -> bool:
+def is_past(transaction: Transaction, answer: Answer | None) -> bool:
     """Return whether a transaction that a checkpoint holds was open before, by what its coordinator describes now.
 
     Then the logs are searched: the coordinator keeps the newest transaction of an id, and is not believed alone.
     """
-    if not isinstance(answer, Described) or answer.producer_id != each.producer_id or each.epoch is None:
+    if not isinstance(answer, Described) or answer.producer_id != transaction.producer_id or transaction.epoch is None:
         return False
-    later = answer.epoch - each.epoch
+    later = answer.epoch - transaction.epoch
     if answer.state == TransactionState.ONGOING:
         return later > 0
     ending = answer.state == TransactionState.PREPARE_EPOCH_FENCE or (answer.state in FINISHING and later <= 1)
     return later >= 0 and not ending
 
 
-def to_search(held: HeldTransactions, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
+def to_search(pending: HeldTransactions, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
     """Return producer id and epoch of each transaction whose end is looked for in the logs."""
     return frozenset(
         (transaction.producer_id, transaction.epoch)
-        for transaction in held.transactions
+        for transaction in pending.transactions
         if transaction.producer_id is not None
         and transaction.epoch is not None
         and is_past(transaction, answers.get(transaction.transactional_id))
     )
 
 
-def to_describe(held: HeldTransactions, listed: Mapping[str, ListedTransaction]) -> frozenset[str]:
+def to_describe(pending: HeldTransactions, listed: Mapping[str, ListedTransaction]) -> frozenset[str]:
     """Return the ids whose epoch and times decide: those held, and those of this job that are not over.
 
     What is over is decided by the list alone where names are used once, so that a job's many old ids cost nothing.
     """
-    strategies = held.strategies()
-    wanted = {transaction.transactional_id for transaction in held.transactions}
-    for transactional_id, each in listed.items():
+    strategies = pending.strategies()
+    transactional_ids = {transaction.transactional_id for transaction in pending.transactions}
+    for transactional_id, entry in listed.items():
         name = parse(transactional_id)
         if name is None or name.prefix not in strategies:
             continue
         reused = strategies[name.prefix] is NamingStrategy.POOLING
-        if each.state in OPEN or (reused and each.state == TransactionState.COMPLETE_COMMIT):
-            wanted.add(transactional_id)
-    return frozenset(wanted)
+        if entry.state in OPEN or (reused and entry.state == TransactionState.COMPLETE_COMMIT):
+            transactional_ids.add(transactional_id)
+    return frozenset(transactional_ids)

@@ -41,28 +41,34 @@ class TransactionVerdict(NamedTuple):
 
 
 def decide_pending(
-    each: Transaction, answer: Answer, held: HeldTransactions, look: TransactionLook, search: LogSearch | None
+    transaction: Transaction,
+    answer: Answer,
+    pending: HeldTransactions,
+    observation: TransactionLook,
+    search: LogSearch | None,
 ) -> TransactionVerdict:
     """Decide about a transaction that the checkpoint holds.
 
     Args:
-        each: The transaction.
+        transaction: The transaction.
         answer: What the coordinator says of its id.
-        held: What the checkpoint holds.
-        look: What else the cluster said.
+        pending: What the checkpoint holds.
+        observation: What else the cluster said.
         search: What the logs show; None where they were not searched.
     """
-    decision, reason = _by_coordinator(each, answer, held)
-    if not isinstance(answer, Described) or not is_past(each, answer):
+    decision, reason = _by_coordinator(transaction, answer, pending)
+    if not isinstance(answer, Described) or not is_past(transaction, answer):
         return TransactionVerdict(decision, reason)
-    logged = _by_logs(each, answer, held, search)
+    logged = _by_logs(transaction, answer, pending, search)
     if logged is None:
         verdict = TransactionVerdict(decision, reason + _unsearched(decision, search))
     elif decision is logged.decision is Decision.SETTLED:
         verdict = TransactionVerdict(decision, reason)
     else:
         verdict = logged
-    open_ = [at for at in look.writes if (at.producer_id, at.epoch) == (each.producer_id, each.epoch)]
+    open_ = [
+        at for at in observation.writes if (at.producer_id, at.epoch) == (transaction.producer_id, transaction.epoch)
+    ]
     if verdict.decision is Decision.SETTLED and open_:
         return TransactionVerdict(Decision.UNKNOWN, _open_in_log(answer, open_[0].partition, open_[0].start_offset))
     return verdict
@@ -79,24 +85,25 @@ def _unsearched(decision: Decision, search: LogSearch | None) -> str:
 
 
 def _by_logs(
-    each: Transaction, answer: Described, held: HeldTransactions, search: LogSearch | None
+    transaction: Transaction, answer: Described, pending: HeldTransactions, search: LogSearch | None
 ) -> TransactionVerdict | None:
     """Decide by the control records of exactly its producer and epoch; None where the logs show none."""
     shown = [
         at
         for at in (() if search is None else search.transactions)
-        if (at.producer_id, at.epoch) == (each.producer_id, each.epoch)
+        if (at.producer_id, at.epoch) == (transaction.producer_id, transaction.epoch)
     ]
     ends = {at.committed for at in shown} - {None}
     if not ends:
         return None
     newest = max(shown, key=lambda at: at.last_timestamp_ms)
-    if held.written_before(newest.last_timestamp_ms):
+    if pending.written_before(newest.last_timestamp_ms):
         return TransactionVerdict(Decision.UNKNOWN, written_since(newest.last_timestamp_ms))
     if len(ends) > 1:
         return TransactionVerdict(
             Decision.UNKNOWN,
-            f"The logs have several transactions of producer {each.producer_id} with epoch {each.epoch}, of which some "
+            f"The logs have several transactions of producer {transaction.producer_id} with epoch "
+            f"{transaction.epoch}, of which some "
             "are committed and others aborted: which one the checkpoint holds is not known. Start from a newer "
             "checkpoint, which does not hold it.",
         )
@@ -128,32 +135,32 @@ def _open_in_log(answer: Described, partition: object, offset: int) -> str:
     )
 
 
-def _by_coordinator(each: Transaction, answer: Answer, held: HeldTransactions) -> Decided:
+def _by_coordinator(transaction: Transaction, answer: Answer, pending: HeldTransactions) -> Decided:
     if answer is Missing.DENIED:
-        return Decision.DENIED, _denied(each.transactional_id)
+        return Decision.DENIED, _denied(transaction.transactional_id)
     if not isinstance(answer, Described):
         return Decision.UNKNOWN, MISSING[answer]
-    if each.producer_id is None or each.epoch is None:
+    if transaction.producer_id is None or transaction.epoch is None:
         return _named_only(answer)
-    return _described(each, each.epoch, answer, held)
+    return _described(transaction, transaction.epoch, answer, pending)
 
 
-def _described(each: Transaction, epoch: int, answer: Described, held: HeldTransactions) -> Decided:
-    if answer.producer_id != each.producer_id or answer.epoch < epoch:
+def _described(transaction: Transaction, epoch: int, answer: Described, pending: HeldTransactions) -> Decided:
+    if answer.producer_id != transaction.producer_id or answer.epoch < epoch:
         return Decision.FOREIGN, (
             f"The id belongs to producer {answer.producer_id} with epoch {answer.epoch} now, the checkpoint holds "
-            f"producer {each.producer_id} with epoch {epoch}: it was made anew, or the checkpoint's sink writes "
+            f"producer {transaction.producer_id} with epoch {epoch}: it was made anew, or the checkpoint's sink writes "
             "to another cluster."
         )
     later = answer.epoch - epoch
     # At the end of a transaction the epoch may rise by one; what began after the checkpoint is another transaction.
-    same = later <= 1 and not held.written_before(answer.start_ms)
+    same = later <= 1 and not pending.written_before(answer.start_ms)
     match answer.state:
-        case TransactionState.ONGOING if later == 0 and held.written_before(answer.start_ms):
+        case TransactionState.ONGOING if later == 0 and pending.written_before(answer.start_ms):
             return Decision.UNKNOWN, begun_since(answer)
         case TransactionState.ONGOING if later == 0:
-            return _open(each)
-        case TransactionState.ONGOING if each.strategy is NamingStrategy.POOLING:
+            return _open(transaction)
+        case TransactionState.ONGOING if transaction.strategy is NamingStrategy.POOLING:
             return Decision.UNKNOWN, IN_USE_AGAIN.format(now=answer.epoch, then=epoch)
         case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT if later <= 1:
             return Decision.WAIT, f"The broker is ending it ({answer.state}). Look again."
@@ -169,10 +176,10 @@ def _described(each: Transaction, epoch: int, answer: Described, held: HeldTrans
     )
 
 
-def _open(each: Transaction) -> Decided:
-    if each.state in ("failed", "committed"):
+def _open(transaction: Transaction) -> Decided:
+    if transaction.state in ("failed", "committed"):
         return Decision.UNEXPLAINED, (
-            f"The checkpoint has it as {each.state}, so that no restore commits it, and the broker has it open. "
+            f"The checkpoint has it as {transaction.state}, so that no restore commits it, and the broker has it open. "
             "A person has to say whether it is committed or aborted."
         )
     return Decision.COMMIT, "The checkpoint holds it, and the broker has it open with the same producer and epoch."

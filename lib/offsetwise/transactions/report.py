@@ -27,7 +27,7 @@ class LogEnds(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looks:
+class LookPair:
     """Two looks at one cluster, and what was read once."""
 
     cluster_id: str | None
@@ -97,34 +97,36 @@ class SinkAnswer:
     """The longest time-out of the job's transactions there; None where none was seen."""
 
 
-def report(held: HeldTransactions, looks: Looks, *, elsewhere: str | None = None) -> SinkTransactions:
+def report(pending: HeldTransactions, observations: LookPair, *, elsewhere: str | None = None) -> SinkTransactions:
     """Decide about all transactions of a checkpoint's sinks; see `decide`."""
-    starts = {(write.partition, write.producer_id): write.start_offset for write in looks.second.writes}
+    starts = {(write.partition, write.producer_id): write.start_offset for write in observations.second.writes}
     rows = tuple(
-        _open(row, looks.second, starts)
-        for row in decide(held, looks.first, looks.second, search=looks.search, elsewhere=elsewhere)
+        _open(row, observations.second, starts)
+        for row in decide(
+            pending, observations.first, observations.second, search=observations.search, elsewhere=elsewhere
+        )
     )
     return SinkTransactions(
-        cluster_id=looks.cluster_id,
-        complete=not looks.problems and all(row.decision is not Decision.DENIED for row in rows),
+        cluster_id=observations.cluster_id,
+        complete=not observations.problems and all(row.decision is not Decision.DENIED for row in rows),
         transactions=rows,
-        partitions=looks.partitions,
-        problems=looks.problems,
-        end_txn_version=looks.end_txn_version,
-        taken_at=looks.taken_at,
+        partitions=observations.partitions,
+        problems=observations.problems,
+        end_txn_version=observations.end_txn_version,
+        taken_at=observations.taken_at,
     )
 
 
 def _open(
-    row: SinkTransaction, look: TransactionLook, starts: Mapping[tuple[TopicPartition, int], int]
+    row: SinkTransaction, observation: TransactionLook, starts: Mapping[tuple[TopicPartition, int], int]
 ) -> SinkTransaction:
     """Describe where a transaction is open, and until when."""
-    answer = look.answers.get(row.transactional_id or "")
+    answer = observation.answers.get(row.transactional_id or "")
     if not isinstance(answer, Described) or (answer.producer_id, answer.epoch) != (row.producer_id, row.epoch):
         return row
     if answer.state != TransactionState.ONGOING:
         return row
-    ends_ms = None if row.left_ms is None else look.taken_ms + row.left_ms
+    ends_ms = None if row.left_ms is None else observation.taken_ms + row.left_ms
     return replace(
         row,
         deadline=None

@@ -9,7 +9,7 @@ from offsetwise.model import Count, Offset
 from offsetwise.position import TopicPartition
 from offsetwise.transactions.ended import TransactionPlace
 from offsetwise.transactions.observed import Described, HeldTransactions
-from offsetwise.transactions.report import Looks
+from offsetwise.transactions.report import LookPair
 from offsetwise.transactions.upgrade import TransactionFacts
 
 
@@ -25,7 +25,7 @@ class HeldRecords:
     """None where they were too many to be counted, or could not be."""
 
     @property
-    def place(self) -> TransactionPlace:
+    def start(self) -> TransactionPlace:
         """Where the transaction begins there."""
         return TransactionPlace(TopicPartition(self.topic, self.partition), self.producer_id, self.start_offset)
 
@@ -36,7 +36,7 @@ class SinkSnapshot:
 
     name: str
     """What the migration file calls the cluster."""
-    looks: Looks
+    looks: LookPair
     topics: tuple[str, ...] = ()
     """Those that were looked at beside those that open transactions name."""
     facts: tuple[TransactionFacts, ...] = ()
@@ -44,15 +44,15 @@ class SinkSnapshot:
     records: tuple[HeldRecords, ...] = ()
     """Of open transactions, where they were counted."""
 
-    def looks_of(self, held: HeldTransactions) -> Looks:
+    def looks_of(self, pending: HeldTransactions) -> LookPair:
         """Return what concerns the sinks of one checkpoint: others of the same snapshot may write to other topics."""
         both = self.looks.first, self.looks.second
-        described = (look.answers[name] for look in both for name in held.own(look.answers))
-        topics = {at.topic for each in described if isinstance(each, Described) for at in each.partitions}
+        described = (observation.answers[name] for observation in both for name in pending.own(observation.answers))
+        topics = {at.topic for answer in described if isinstance(answer, Described) for at in answer.partitions}
         topics |= set(self.topics)
         first, second = (
-            replace(look, writes=tuple(write for write in look.writes if write.partition.topic in topics))
-            for look in both
+            replace(observation, writes=tuple(write for write in observation.writes if write.partition.topic in topics))
+            for observation in both
         )
         ends = tuple(partition for partition in self.looks.partitions if partition.topic in topics)
         return replace(self.looks, first=first, second=second, partitions=ends)
@@ -63,4 +63,4 @@ class SinkSnapshot:
 
     def counts(self) -> Mapping[TransactionPlace, int | None]:
         """Return how many records transactions hold, by where they begin."""
-        return {record.place: record.records for record in self.records}
+        return {record.start: record.records for record in self.records}

@@ -46,7 +46,7 @@ class Timeout:
 def seen_timeout_ms(answers: Iterable[Answer]) -> int | None:
     """Return the longest time-out of some transactions, as their coordinators have it; None where none has one."""
     known = (answer.timeout_ms for answer in answers if isinstance(answer, Described))
-    return max((each for each in known if each != NO_TIMEOUT_MS), default=None)
+    return max((timeout_ms for timeout_ms in known if timeout_ms != NO_TIMEOUT_MS), default=None)
 
 
 def left_ms(answer: Answer, now_ms: int) -> int | None:
@@ -70,13 +70,13 @@ def left_ms(answer: Answer, now_ms: int) -> int | None:
 
 def deadline(answer: Described, now_ms: int) -> str:
     """Describe in a sentence when the broker aborts an open transaction, where that is soon or never."""
-    left = left_ms(answer, now_ms)
+    remaining = left_ms(answer, now_ms)
     later = f"up to {duration(CLEANUP_MS)} later"
-    if left is None:
+    if remaining is None:
         return " It has no time-out (two-phase commit): only a person or the job ends it."
-    if left <= 0:
+    if remaining <= 0:
         return f" Its time-out has passed: the broker aborts it, {later}."
-    return f" The broker aborts it in {duration(left)}, {later}." if left <= SOON_MS else ""
+    return f" The broker aborts it in {duration(remaining)}, {later}." if remaining <= SOON_MS else ""
 
 
 def intervals_ms(written: Mapping[int, int | None]) -> list[int]:

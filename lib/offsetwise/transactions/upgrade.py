@@ -72,7 +72,7 @@ class TransactionFacts:
     def max_timeout_ms(self) -> int | None:
         """The longest time-out of a transaction that every broker takes; None where one did not say."""
         said = [broker.config.get(MAX_TIMEOUT, "") for broker in self.brokers]
-        return min(map(int, said)) if said and all(each.isdigit() for each in said) and not self.silent else None
+        return min(map(int, said)) if said and all(value.isdigit() for value in said) and not self.silent else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,21 +135,21 @@ def timeout_refused(facts: TransactionFacts, timeout: Timeout) -> tuple[str, str
         facts: The cluster that the sink will write to.
         timeout: How long its transactions live.
     """
-    most, wanted = facts.max_timeout_ms, timeout.ms
-    if most is None or wanted <= most:
+    most, timeout_ms = facts.max_timeout_ms, timeout.ms
+    if most is None or timeout_ms <= most:
         return None
     return (
-        f"transaction.timeout.ms of the sink is {duration(wanted)} ({timeout.source}), and {MAX_TIMEOUT} of cluster "
-        f"{facts.name!r} is {duration(most)}: the job does not start there (INVALID_TRANSACTION_TIMEOUT).",
-        f"Put {MAX_TIMEOUT}={wanted} into the properties of every broker, which read it as they start; or give the "
+        f"transaction.timeout.ms of the sink is {duration(timeout_ms)} ({timeout.source}), and {MAX_TIMEOUT} of "
+        f"cluster {facts.name!r} is {duration(most)}: the job does not start there (INVALID_TRANSACTION_TIMEOUT).",
+        f"Put {MAX_TIMEOUT}={timeout_ms} into the properties of every broker, which read it as they start; or give the "
         f"sink's producer transaction.timeout.ms={most}, and state that as transaction_timeout_ms.",
     )
 
 
 def _check(name: str, judged: Sequence[tuple[Outcome, str]]) -> GateCheck:
     outcomes = {outcome for outcome, _ in judged}
-    worst = next(each for each in (Outcome.FAILED, Outcome.UNKNOWN, Outcome.PASSED) if each in outcomes)
-    return GateCheck(name=name, outcome=worst, told=" ".join(told for _, told in judged))
+    worst = next(outcome for outcome in (Outcome.FAILED, Outcome.UNKNOWN, Outcome.PASSED) if outcome in outcomes)
+    return GateCheck(name=name, outcome=worst, told=" ".join(message for _, message in judged))
 
 
 def _brokers(facts: TransactionFacts) -> tuple[Outcome, str]:
@@ -246,24 +246,24 @@ def _releases(facts: TransactionFacts) -> tuple[Outcome, str]:
 
 def _timeouts(checkpoint: Checkpoint, every: Sequence[TransactionFacts], timeout: Timeout) -> Iterator[str]:
     """Yield how long an outage may last, and what the clusters allow."""
-    wanted = timeout.ms
+    timeout_ms = timeout.ms
     details = checkpoint.details
     times = {retained_checkpoint.id: retained_checkpoint.written_ms for retained_checkpoint in details.retained}
     if details.checkpoint_id is not None:
         times[details.checkpoint_id] = details.written_ms
     longest = max(intervals_ms(times), default=None)
-    message = f"transaction.timeout.ms is {duration(wanted)} ({timeout.source}). "
+    message = f"transaction.timeout.ms is {duration(timeout_ms)} ({timeout.source}). "
     if longest is None:
         message += (
             "It has to be longer than the longest time from checkpoint to checkpoint, with the longest outage; the "
             "retained checkpoints do not tell that time."
         )
-    elif longest >= wanted:
+    elif longest >= timeout_ms:
         message += f"Retained checkpoints are up to {duration(longest)} apart: it runs out between two of them."
     else:
         message += (
             f"Retained checkpoints are up to {duration(longest)} apart, so that an outage may last "
-            f"{duration(wanted - longest)} before records of a completed checkpoint are lost."
+            f"{duration(timeout_ms - longest)} before records of a completed checkpoint are lost."
         )
     yield message
     for facts in every:

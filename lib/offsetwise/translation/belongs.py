@@ -46,17 +46,17 @@ def belongs_to(
         planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
         names: What the clusters are called.
     """
-    against = {cluster: _Against(cluster, planned_at_ms) for cluster in Cluster}
-    count, same = _weighed(standings, against.values())
+    objections = {cluster: _Candidate(cluster, planned_at_ms) for cluster in Cluster}
+    count, same = _weighed(standings, objections.values())
     if not count:
         return BelongsTo(cluster=None, reason="There is no position to tell it from.")
-    possible = [cluster for cluster, reasons in against.items() if not reasons.count]
+    possible = [cluster for cluster, reasons in objections.items() if not reasons.count]
     old, new = names[Cluster.OLD], names[Cluster.NEW]
     if len(possible) == 1:
         other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
         return BelongsTo(
             cluster=possible[0],
-            reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {against[other]}.",
+            reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {objections[other]}.",
         )
     if possible and same:
         return BelongsTo(
@@ -68,21 +68,22 @@ def belongs_to(
         return BelongsTo(cluster=None, reason=f"Every position lies inside the logs of {old!r} and of {new!r}.")
     return BelongsTo(
         cluster=None,
-        reason=f"The positions fit neither {old!r} ({against[Cluster.OLD]}) nor {new!r} ({against[Cluster.NEW]}).",
+        reason=f"The positions fit neither {old!r} ({objections[Cluster.OLD]}) nor {new!r} "
+        f"({objections[Cluster.NEW]}).",
     )
 
 
-def _weighed(standings: Iterable[PositionStanding], against: Collection[_Against]) -> tuple[int, bool]:
+def _weighed(standings: Iterable[PositionStanding], objections: Collection[_Candidate]) -> tuple[int, bool]:
     """Note what every position says; return how many there are, and whether all are the same place on both clusters."""
     count, same = 0, True
-    for standing in standings:
-        count, same = count + 1, same and standing.same
-        for reasons in against:
-            reasons.add(standing)
+    for state in standings:
+        count, same = count + 1, same and state.same
+        for reasons in objections:
+            reasons.add(state)
     return count, same
 
 
-class _Against:
+class _Candidate:
     """What speaks against a cluster: the first sentences, and how many there would be of all positions."""
 
     __slots__ = ("_beyond", "_cluster", "_of_beyond", "_of_young", "_planned_at_ms", "_timed", "_young")
@@ -94,17 +95,17 @@ class _Against:
         self._young: list[str] = []
         self._of_beyond = self._of_young = self._timed = 0
 
-    def add(self, standing: PositionStanding) -> None:
+    def add(self, state: PositionStanding) -> None:
         """Note what one position says."""
         is_old = self._cluster is Cluster.OLD
-        log, time = (standing.old, standing.time_on_old) if is_old else (standing.new, standing.time_on_new)
-        if log is None or (log.hw is not None and standing.offset > log.hw):
+        log, time = (state.old, state.time_on_old) if is_old else (state.new, state.time_on_new)
+        if log is None or (log.hw is not None and state.offset > log.hw):
             self._of_beyond += 1
             if self._of_beyond <= SHOWN:
                 self._beyond.append(
-                    f"it has no {standing.partition}"
+                    f"it has no {state.partition}"
                     if log is None
-                    else f"{standing.partition} is at {standing.offset:,}, its log ends at {log.hw:,}"
+                    else f"{state.partition} is at {state.offset:,}, its log ends at {log.hw:,}"
                 )
         if time is None or self._planned_at_ms is None:
             return
@@ -113,7 +114,7 @@ class _Against:
             self._of_young += 1
             if self._of_young <= SHOWN:
                 self._young.append(
-                    f"the record before {standing.offset:,} of {standing.partition} is more than "
+                    f"the record before {state.offset:,} of {state.partition} is more than "
                     f"{CLOCKS_APART_MS // 60_000} minutes younger than the batch that read it"
                 )
 

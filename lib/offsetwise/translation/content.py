@@ -98,8 +98,8 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
     [(2, 0), (4, 3)]
     """
     count_old, count_new = Counter(old), Counter(new)
-    place = {h: j for j, h in enumerate(new) if count_new[h] == 1}
-    pairs = [(i, place[h]) for i, h in enumerate(old) if count_old[h] == 1 and h in place]
+    new_index = {h: j for j, h in enumerate(new) if count_new[h] == 1}
+    pairs = [(i, new_index[h]) for i, h in enumerate(old) if count_old[h] == 1 and h in new_index]
     if all(map(lt, (j for _, j in pairs), (j for _, j in pairs[1:]))):
         return pairs
     tails: list[int] = []
@@ -156,36 +156,37 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
     )
 
 
-def _judge(seen: Cut, count: Count) -> Cut:
+def _judge(observed: Cut, count: Count) -> Cut:
     """Choose the cut and say how well it is known."""
     here, known, unread = count.here, count.known, count.unread
     if not here and not known:
-        return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.EMPTY_LOGS)
-    if here and known and known.isdisjoint(count.held):
-        return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.NO_COMMON_RECORD)
-    if count.behind:
-        return replace(seen, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, lo=count.place(len(here)))
+        return replace(observed, exactness=Exactness.UNKNOWN, reason=Reason.EMPTY_LOGS)
+    if here and known and known.isdisjoint(count.present):
+        return replace(observed, exactness=Exactness.UNKNOWN, reason=Reason.NO_COMMON_RECORD)
+    if count.lags:
+        lo = count.offset_of(len(here))
+        return replace(observed, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, lo=lo)
 
     trimmed = not count.any_read and count.stretch.whole_left and count.old.start > 0
     cut, surely_read = _choose_cut(count, trimmed=trimmed)
     foreign = count.foreign(surely_read, cut)
     ahead = count.ahead(cut)
     replay = count.replay(cut)
-    place = count.place(cut)
-    made = count.at_raw(
+    offset = count.offset_of(cut)
+    judged = count.at_raw(
         replace(
-            seen,
+            observed,
             reason=Reason.PROVEN,
-            offset=place,
-            lo=place,
-            hi=place,
+            offset=offset,
+            lo=offset,
+            hi=offset,
             skip=0,
             replay=replay,
             foreign_below=len(foreign),
             missing=sum(count.unfound.values()),
             unfound=bool(count.unfound),
-            new_from=_read_from(count.new) if ahead.examined else seen.new_from,
-            aborted_visible=sum(count.held[h] for h in count.aborted - known),
+            new_from=_read_from(count.new) if ahead.examined else observed.new_from,
+            aborted_visible=sum(count.present[h] for h in count.aborted - known),
             ahead=ahead,
             caught_up=count.stretch.whole_right and not unread,
             neighbours=around_cut(
@@ -194,7 +195,7 @@ def _judge(seen: Cut, count: Count) -> Cut:
         ),
         surely_read=surely_read,
     )
-    return _weigh(made, count, cut, foreign, trimmed=trimmed)
+    return _weigh(judged, count, cut, foreign, trimmed=trimmed)
 
 
 def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
@@ -219,25 +220,25 @@ def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
     return cut, surely_read
 
 
-def _weigh(made: Cut, count: Count, cut: int, foreign: Sequence[int], *, trimmed: bool) -> Cut:
+def _weigh(judged: Cut, count: Count, cut: int, foreign: Sequence[int], *, trimmed: bool) -> Cut:
     """Return how well a cut is known: what may lie elsewhere, or be read twice, makes bounds of it.
 
     Args:
-        made: The cut, as one that is proven.
+        judged: The cut, as one that is proven.
         count: What was counted.
         cut: The cut among the records of the new log.
         foreign: Those below it that no record of the old log explains.
         trimmed: Whether the old log has lost all that was read.
     """
-    replay, ahead = made.replay, made.ahead
-    bounded = replace(made, exactness=Exactness.BOUNDED)
+    replay, ahead = judged.replay, judged.ahead
+    bounded = replace(judged, exactness=Exactness.BOUNDED)
     lo = _lowest(count.new, count.stretch.new_from, count.unfound)
     if lo is not None:
         again = count.replay_at_most(cut)
-        again = None if again is None else again + count.place(cut) - lo
+        again = None if again is None else again + count.offset_of(cut) - lo
         return replace(bounded, reason=Reason.COPIES_BELOW, offset=lo, lo=lo, replay=again)
-    if made.foreign_below:
-        lo = count.place(foreign[0])
+    if judged.foreign_below:
+        lo = count.offset_of(foreign[0])
         hi, again = count.highest(cut), count.replay_at_most(foreign[0])
         bounded = replace(bounded, reason=Reason.NATIVE_BELOW, offset=lo, lo=lo, hi=hi, replay=again)
         return _behind_unexplained(bounded, count, foreign[0]) if count.lost_before(foreign[0]) else bounded
@@ -257,7 +258,7 @@ def _weigh(made: Cut, count: Count, cut: int, foreign: Sequence[int], *, trimmed
     # absence is either seen, by reading the whole log, or stated.
     settled = ahead.examined and (ahead.missing, ahead.duplicated, ahead.foreign) == (0, 0, 0)
     exact = settled and (count.natives_excluded or count.stretch.whole_left)
-    return replace(made, exactness=Exactness.EXACT if exact else Exactness.POSITION_EXACT)
+    return replace(judged, exactness=Exactness.EXACT if exact else Exactness.POSITION_EXACT)
 
 
 def _among_identical(bounded: Cut, count: Count, cut: int) -> Cut:
@@ -270,8 +271,8 @@ def _among_identical(bounded: Cut, count: Count, cut: int) -> Cut:
     return replace(
         bounded,
         reason=Reason.IDENTICAL_RECORDS,
-        hi=None if hi is None else max(hi, count.place(count.lowest_keeping(cut, least))),
-        replay=None if at_most is None else at_most + sum(count.need[h] - kept for h, kept in least.items()),
+        hi=None if hi is None else max(hi, count.offset_of(count.lowest_keeping(cut, least))),
+        replay=None if at_most is None else at_most + sum(count.need[h] - retained for h, retained in least.items()),
     )
 
 
@@ -281,7 +282,7 @@ def _among_unexplained(bounded: Cut, count: Count, cut: int, *, trimmed: bool) -
     They lie between the last copy of a read record and the first sure copy of an unread one, and the old log has lost
     records there.
     """
-    hi = None if count.read_again(cut) else count.place(count.until_sure(cut))
+    hi = None if count.read_again(cut) else count.offset_of(count.until_sure(cut))
     reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
     return _behind_unexplained(replace(bounded, reason=reason, hi=hi, replay=count.replay_at_most(cut)), count, cut)
 
@@ -291,26 +292,28 @@ def _behind_unexplained(bounded: Cut, count: Count, cut: int) -> Cut:
 
     Of the old number, it is not known that it repeats none of them, unless it lies behind them, too.
     """
-    sure = count.place(count.until_sure(cut))
+    sure = count.offset_of(count.until_sure(cut))
     bounded = replace(bounded, hi=None if bounded.hi is None else max(bounded.hi, sure))
     costs_nothing = bounded.raw_skip == bounded.raw_replay == 0
     return replace(bounded, raw_skip=None, raw_replay=None) if costs_nothing and count.position < sure else bounded
 
 
-def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair], *, unread: Counter[Hashable]) -> Cut:
+def _exhausted(
+    observed: Cut, new: LogWindow, before: list[Pair], after: list[Pair], *, unread: Counter[Hashable]
+) -> Cut:
     """Return what can be said when the windows cannot grow: verified bounds, or nothing."""
-    unknown = replace(seen, exactness=Exactness.UNKNOWN)
+    undecided = replace(observed, exactness=Exactness.UNKNOWN)
     if not before and not after:
-        return replace(unknown, reason=Reason.NO_COMMON_RECORD)
+        return replace(undecided, reason=Reason.NO_COMMON_RECORD)
     hi = new.offsets[after[0][1]] if len(after) >= ANCHORS else None
     if len(before) < ANCHORS:
-        return replace(unknown, hi=hi)
+        return replace(undecided, hi=hi)
     first = before[-1][1] + 1
     unfound = unread - Counter(new.identities[first:])
     below = _lowest(new, first, unfound)
     lo = new.offsets[first - 1] + 1 if below is None else below
     return replace(
-        unknown,
+        undecided,
         exactness=Exactness.BOUNDED,
         offset=lo,
         lo=lo,
@@ -321,9 +324,9 @@ def _exhausted(seen: Cut, new: LogWindow, before: list[Pair], after: list[Pair],
     )
 
 
-def _lowest(new: LogWindow, end: int, wanted: Counter[Hashable]) -> int | None:
+def _lowest(new: LogWindow, end: int, identities: Counter[Hashable]) -> int | None:
     """Return the lowest offset of a wanted record below the index `end`."""
-    return next((new.offsets[j] for j in range(end) if new.identities[j] in wanted), None)
+    return next((new.offsets[j] for j in range(end) if new.identities[j] in identities), None)
 
 
 def _new_from(new: LogWindow, before: list[Pair]) -> int | None:

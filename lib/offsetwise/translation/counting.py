@@ -94,25 +94,25 @@ class Count:
         return self.new.offsets[self.stretch.new_from : self.stretch.new_to]
 
     @property
-    def held(self) -> Counter[Hashable]:
+    def present(self) -> Counter[Hashable]:
         """Records of the new log."""
         return self.totals.new
 
     @cached_property
     def unfound(self) -> Counter[Hashable]:
         """Unread records without a copy here."""
-        return Counter({h: count - self.held[h] for h, count in self.unread.items() if count > self.held[h]})
+        return Counter({h: count - self.present[h] for h, count in self.unread.items() if count > self.present[h]})
 
     @cached_property
     def need(self) -> dict[Hashable, int]:
         """How many copies of each unread record must lie at or above the cut."""
-        return {h: min(count, self.held[h]) for h, count in self.unread.items()}
+        return {h: min(count, self.present[h]) for h, count in self.unread.items()}
 
     @property
     def vague(self) -> list[Hashable]:
         """Identities of both read and unread records whose copies do not add up."""
         total = self.totals.old
-        return [h for h, count in self.unread.items() if count < total[h] != self.held[h]]
+        return [h for h, count in self.unread.items() if count < total[h] != self.present[h]]
 
     @cached_property
     def old_whole(self) -> bool:
@@ -131,7 +131,7 @@ class Count:
         whole = self.old.at_start and self.old.at_end
         if not whole and any(h not in known and h not in self.aborted for h in new[-ANCHORS:]):
             return None
-        found = progress(
+        estimate = progress(
             old,
             new,
             self.chain,
@@ -140,7 +140,7 @@ class Count:
             whole=self.old.at_start and self.new.at_start,
             trimmed=not self.old.at_start or self.old.start > 0,
         )
-        return replace(found, least=0) if self.went_back else found
+        return replace(estimate, least=0) if self.went_back else estimate
 
     @cached_property
     def went_back(self) -> bool:
@@ -166,21 +166,21 @@ class Count:
         return Counter() if self.progress is None else Counter(self.old.identities[self.progress.least :])
 
     @property
-    def behind(self) -> bool:
+    def lags(self) -> bool:
         """Whether the mirror has not come as far as the position: records that the job has read lack copies."""
         if self.progress is None:
             if not (self.new.at_end and self.any_read) or any(self.need.values()):
                 return False
             tail = self.old.identities[self.split - 1]
-            return self.held[tail] < self.read[tail]
+            return self.present[tail] < self.read[tail]
         if self.progress.likely >= self.split:
             return False
         between = set(self.old.identities[self.progress.likely : self.split])
-        held = Counter(h for h in self.new.identities if h in between)
+        present = Counter(h for h in self.new.identities if h in between)
         total = Counter(h for h in self.old.identities if h in between)
-        return any(held[h] < total[h] for h in between)
+        return any(present[h] < total[h] for h in between)
 
-    def place(self, cut: int) -> int:
+    def offset_of(self, cut: int) -> int:
         """Return the offset of a cut: of the record at it, else behind the record before it."""
         if cut == 0 and self.stretch.whole_left and not self.any_read:
             return self.new.start
@@ -286,7 +286,7 @@ class Count:
         at = self.lowest_keeping(cut, {h: max(0, self.unread[h] - coming[h]) for h in self.known})
         while self.old.start and at < len(self.here) and self.here[at] not in self.known:
             at += 1  # copies of what the old log has lost
-        return self.place(at)
+        return self.offset_of(at)
 
     def ahead(self, cut: int) -> Ahead:
         """Compare everything ahead, where both logs were read to their ends."""
@@ -327,16 +327,16 @@ class Count:
             cut += 1
         return cut
 
-    def at_raw(self, made: Cut, *, surely_read: int) -> Cut:
+    def at_raw(self, located: Cut, *, surely_read: int) -> Cut:
         """Count what resuming at the same number would skip and repeat. So many records there have surely been read."""
         first = self.new.start if self.stretch.whole_left or not self.offsets else self.offsets[0]
         final = self.new.end if self.stretch.whole_right or not self.offsets else self.offsets[-1] + 1
         if not first <= self.position <= final:
-            return made
+            return located
         cut = bisect_left(self.offsets, self.position)
         index = self.stretch.new_from + cut
         return replace(
-            made,
+            located,
             raw_skip=self.skip(cut),
             raw_replay=self.replay(cut, self.to_come) + self._unexplained(cut, surely_read),
             at_raw=around_raw(self.old, self.new, self.chain, position=self.position, index=index),

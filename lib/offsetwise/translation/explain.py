@@ -110,15 +110,15 @@ def _reason_in_logs(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> 
         case Reason.EMPTY_LOGS:
             return "Neither log holds a record to tell a position from."
         case Reason.EMPTY_PARTITION if row.exactness is Exactness.EXACT:
-            held = (
+            phrase = (
                 "holds none either"
                 if not cut.new_records
                 else f"holds {many(cut.new_records, 'record')}, no more than it ever did and all older than the batch "
                 "that ended there, so copies of what was read"
             )
             return (
-                f"The old log holds no record at or above {offset:,} and none below, and {where} {held}: reading goes "
-                f"on at the end of the new log, {cut.offset:,}."
+                f"The old log holds no record at or above {offset:,} and none below, and {where} {phrase}: reading "
+                f"goes on at the end of the new log, {cut.offset:,}."
             )
         case Reason.EMPTY_PARTITION:
             return (
@@ -182,8 +182,8 @@ def _ahead(row: PartitionComparison) -> list[str]:
     return [f"Ahead, read on both clusters to the end: {', '.join(differences)}."]
 
 
-def _width(each: Candidate) -> float:
-    if each.lo is None or each.hi is None or (width := each.hi - each.lo) is None:
+def _width(candidate: Candidate) -> float:
+    if candidate.lo is None or candidate.hi is None or (width := candidate.hi - candidate.lo) is None:
         return float("inf")
     return width
 

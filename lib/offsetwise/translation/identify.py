@@ -135,7 +135,9 @@ def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignore
 def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]:
     """Return the headers that one side's copy has and the other's lacks, by records that are equal without them."""
     sides = old.headers, new.headers
-    partly = {name for name in names if not all(any(name == at for at, _ in each) for side in sides for each in side)}
+    partly = {
+        name for name in names if not all(any(name == at for at, _ in headers) for side in sides for headers in side)
+    }
     if not partly:
         return set()
     bare = [

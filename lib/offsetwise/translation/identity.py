@@ -78,11 +78,11 @@ def origin(headers: Iterable[tuple[str, bytes | None]]) -> int | None:
     return None
 
 
-def _hash(salt: bytes, one: bytes | None, other: bytes | None) -> bytes:
+def _hash(salt: bytes, first: bytes | None, other: bytes | None) -> bytes:
     parts = (
         salt,
-        NULL_LENGTH if one is None else len(one).to_bytes(4),
-        one or b"",
+        NULL_LENGTH if first is None else len(first).to_bytes(4),
+        first or b"",
         NULL_LENGTH if other is None else len(other).to_bytes(4),
         other or b"",
     )
@@ -102,9 +102,9 @@ def _blanked(part: bytes | None) -> bytes | None:
 def _decode(name: str, value: bytes) -> int | None:
     if name == KAFKA_BACKUP and value.isdigit() and len(value) <= MAX_DIGITS:
         # Eight ASCII digits, read as an integer, would be an offset above 10^18.
-        made = int(value)
+        number = int(value)
     elif len(value) == OFFSET_BYTES:
-        made = int.from_bytes(value, "big" if name == REDPANDA else "little")
+        number = int.from_bytes(value, "big" if name == REDPANDA else "little")
     else:
         return None
-    return made if made < 2**63 else None
+    return number if number < 2**63 else None

@@ -64,10 +64,10 @@ def find_flow(
     Under the source's alias on the target stand by default the syncs of the way back, whose numbers are the other way
     round. So the source comes first, and the target is left out where only the way back has a checkpoints topic.
     """
-    places = [("old", target_alias, old, dict(old.syncs)), ("new", source_alias, new, dict(new.syncs))]
+    sources = [("old", target_alias, old, dict(old.syncs)), ("new", source_alias, new, dict(new.syncs))]
     if _has_checkpoints(old, target_alias) and not _has_checkpoints(new, source_alias):
-        places.pop()
-    syncs, said_syncs = _choose("offset-syncs", places, separator)
+        sources.pop()
+    syncs, said_syncs = _choose("offset-syncs", sources, separator)
     from_new = [("new", source_alias, new, dict(new.checkpoints))]
     checkpoints, said_checkpoints = _choose("checkpoints", from_new, separator)
     return Flow(syncs=syncs, checkpoints=checkpoints, statements=(said_syncs, said_checkpoints))
@@ -123,21 +123,23 @@ def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims 
 
 def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
     run = "" if age == 0 else " of an earlier run, before MirrorMaker went back,"
-    kept = f"{bracket.survived:,} syncs of the partition are kept"
+    retained = f"{bracket.survived:,} syncs of the partition are kept"
     floor, ceiling = bracket.floor, bracket.ceiling
     if floor is not None and floor.upstream == position:
-        said = f"MirrorMaker's sync{run} {_pair(floor)} stands at the position itself ({kept})."
+        said = f"MirrorMaker's sync{run} {_pair(floor)} stands at the position itself ({retained})."
         if bracket.lo != floor.downstream:
             said += f" That is below the new log start {number(bracket.lo)}."
         return [Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)]
     if floor is not None and ceiling is not None:
-        said = f"MirrorMaker's syncs{run} {_pair(floor)} and {_pair(ceiling)} stand around {position:,} ({kept})."
+        said = f"MirrorMaker's syncs{run} {_pair(floor)} and {_pair(ceiling)} stand around {position:,} ({retained})."
     elif floor is not None:
-        said = f"MirrorMaker's last sync{run} {_pair(floor)} stands before {position:,}, none after it ({kept})."
+        said = f"MirrorMaker's last sync{run} {_pair(floor)} stands before {position:,}, none after it ({retained})."
     elif ceiling is not None:
-        said = f"MirrorMaker's first usable sync{run} {_pair(ceiling)} stands after {position:,} ({kept})."
+        said = f"MirrorMaker's first usable sync{run} {_pair(ceiling)} stands after {position:,} ({retained})."
     else:
-        said = f"No sync of MirrorMaker's bounds {position:,}: its record would lie beyond the new log end ({kept})."
+        said = (
+            f"No sync of MirrorMaker's bounds {position:,}: its record would lie beyond the new log end ({retained})."
+        )
     # An earlier run may be about records of a topic that was recreated since: a place to look, not even a claim.
     wide = Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)
     if bracket.linear is None or floor is None or bracket.width == 0:
@@ -197,25 +199,25 @@ def _has_checkpoints(state: MirrorState, alias: str) -> bool:
 
 
 def _choose(
-    kind: str, places: Sequence[tuple[str, str, MirrorState, Mapping[str, tuple[Record, ...]]]], separator: str
+    kind: str, sources: Sequence[tuple[str, str, MirrorState, Mapping[str, tuple[Record, ...]]]], separator: str
 ) -> tuple[tuple[Record, ...], str]:
     results = [
         (cluster, topic, topic.alias == alias, records.get(topic.name, ()))
-        for cluster, alias, state, records in places
+        for cluster, alias, state, records in sources
         for topic in _preferred(state.topics, kind, separator)
     ]
     # On each cluster the topic that fits best, which stands first: what another flow wrote does not count.
     matching = [next(entries) for _, entries in groupby((entry for entry in results if entry[2]), key=itemgetter(0))]
-    aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in places)
+    aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in sources)
     if matching:
-        cluster, topic, _, taken = next((entry for entry in matching if entry[3]), matching[0])
+        cluster, topic, _, chosen = next((entry for entry in matching if entry[3]), matching[0])
         return (
-            taken,
-            f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(taken):,} records.",
+            chosen,
+            f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, {len(chosen):,} records.",
         )
     if len(results) == 1:
-        cluster, topic, _, taken = results[0]
-        return taken, (
+        cluster, topic, _, chosen = results[0]
+        return chosen, (
             f"MirrorMaker's {kind} are read from {topic.name!r} on the {cluster} cluster, the only such topic, "
             f"although its alias {topic.alias!r} is not the expected {aliases}."
         )
@@ -227,6 +229,8 @@ def _preferred(topics: Iterable[MirrorTopic], kind: str, separator: str) -> list
     """Return those of a kind, the one with the separator first, then the one with dots."""
 
     def otherwise_named(topic: MirrorTopic) -> list[bool]:
-        return [topic.name != _NAMES[kind].format(alias=topic.alias, separator=each) for each in (separator, ".")]
+        return [
+            topic.name != _NAMES[kind].format(alias=topic.alias, separator=delimiter) for delimiter in (separator, ".")
+        ]
 
     return sorted((topic for topic in topics if topic.kind == kind), key=otherwise_named)

@@ -106,10 +106,10 @@ def _by_last_copies(
     return Progress(0, most if likely is None else likely, most)
 
 
-def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], held: Collection[Hashable]) -> int:
+def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], present: Collection[Hashable]) -> int:
     """Return how many records in a row a mirror often leaves out."""
     gaps = sorted(
-        (sum(h not in held for h in old[earlier + 1 : later]) for (earlier, _), (later, _) in pairwise(chain)),
+        (sum(h not in present for h in old[earlier + 1 : later]) for (earlier, _), (later, _) in pairwise(chain)),
         reverse=True,
     )
     often = max(ANCHORS, len(gaps) // 20)

@@ -67,7 +67,7 @@ class Mm2Store:
                 return sync.downstream + (1 if upstream > sync.upstream else 0)
         return NoAnswer.BEFORE_FIRST_SYNC
 
-    def kept(self) -> tuple[OffsetSync, ...]:
+    def distinct_syncs(self) -> tuple[OffsetSync, ...]:
         """Return the distinct syncs kept, newest first."""
         return tuple(sync for i, sync in enumerate(self._slots) if i == 0 or sync is not self._slots[i - 1])
 

@@ -92,7 +92,7 @@ def in_empty_log(
         clock_skew_ms: How far two clocks may differ.
     """
     cut, read = answer.cut, answer.times
-    start, end = (offset_or_none(each) for each in (new.log_start, new.end(isolation)))
+    start, end = (offset_or_none(bound) for bound in (new.log_start, new.end(isolation)))
     if cut is None or not read.old_is_empty or start is None or end is None:
         return answer
     first = offset_or_none(old.log_start)
@@ -100,12 +100,12 @@ def in_empty_log(
     older = batch_ms is not None and read.newest_new is not None and read.newest_new < batch_ms - clock_skew_ms
     # As many as the old log ever held, at most, none of which is of a transaction that the job has still to see.
     copies = older and cut.new_records <= position and not _is_open(old, isolation)
-    seen = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
+    adjusted = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
     if none_lost and read.new_is_whole and (copies or not cut.new_records):
-        found = _all_read(seen, read, position, start=start, end=end)
+        result = _all_read(adjusted, read, position, start=start, end=end)
     else:
-        found = _anywhere_in_log(seen, read, start=start, end=end)
-    return replace(answer, cut=found)
+        result = _anywhere_in_log(adjusted, read, start=start, end=end)
+    return replace(answer, cut=result)
 
 
 def _is_open(log: LogRange, isolation: IsolationLevel) -> bool:
@@ -113,11 +113,11 @@ def _is_open(log: LogRange, isolation: IsolationLevel) -> bool:
     return isolation is IsolationLevel.READ_COMMITTED and (log.lso is None or log.lso != log.hw)
 
 
-def _all_read(seen: Cut, read: Times, position: int, *, start: int, end: int) -> Cut:
+def _all_read(cut: Cut, read: Times, position: int, *, start: int, end: int) -> Cut:
     """Return the cut at the end of the new log, all of whose records are copies of those that the job has read."""
     inside = start <= position <= end
     return replace(
-        seen,
+        cut,
         exactness=Exactness.EXACT,
         offset=end,
         lo=end,
@@ -130,14 +130,14 @@ def _all_read(seen: Cut, read: Times, position: int, *, start: int, end: int) ->
     )
 
 
-def _anywhere_in_log(seen: Cut, read: Times, *, start: int, end: int) -> Cut:
+def _anywhere_in_log(cut: Cut, read: Times, *, start: int, end: int) -> Cut:
     """Return the cut that only both ends of the new log bound: nothing tells which of its records are copies."""
     return replace(
-        seen,
+        cut,
         exactness=Exactness.BOUNDED,
         offset=start,
         lo=start,
-        replay=seen.new_records if read.new_is_whole else end - start,
+        replay=cut.new_records if read.new_is_whole else end - start,
         foreign_below=None,
         ahead=Ahead(examined=False),
         caught_up=False,

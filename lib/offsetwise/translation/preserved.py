@@ -41,7 +41,7 @@ class _ProbeResult(StrEnum):
     DIFFER = "differ"
 
 
-def places(position: int, old: Span, new: Span) -> tuple[Span, ...]:
+def probe_spans(position: int, old: Span, new: Span) -> tuple[Span, ...]:
     """Return the places to probe: log start, middle, around the position, end, inside both logs."""
     both = _both(old, new)
     if both.end <= both.start:
@@ -56,13 +56,13 @@ def places(position: int, old: Span, new: Span) -> tuple[Span, ...]:
 
 def probe(old: LogWindow, new: LogWindow) -> Probe:
     """Compare two windows of the same offsets."""
-    counts = Counter(seen for _, seen in _compared(old, new))
+    counts = Counter(result for _, result in _compared(old, new))
     return Probe(agree=counts[_ProbeResult.AGREE], alike=counts[_ProbeResult.ALIKE], differ=counts[_ProbeResult.DIFFER])
 
 
-def kept(position: int, old: LogWindow, new: LogWindow) -> tuple[Neighbour, ...]:
+def agreeing_neighbours(position: int, old: LogWindow, new: LogWindow) -> tuple[Neighbour, ...]:
     """Return the records nearest to a position, on both sides of it, that agree in two windows of the same offsets."""
-    agree = [index for index, seen in _compared(old, new) if seen is _ProbeResult.AGREE]
+    agree = [index for index, result in _compared(old, new) if result is _ProbeResult.AGREE]
     read = [index for index in agree if old.offsets[index] < position]
     return tuple(
         Neighbour(

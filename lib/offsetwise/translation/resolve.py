@@ -166,27 +166,27 @@ def _without_commit(row: PartitionComparison, position: Query) -> PartitionCompa
     )
 
 
-def _of_stream(row: PartitionComparison, told: Translation) -> PartitionComparison:
+def _of_stream(row: PartitionComparison, translation: Translation) -> PartitionComparison:
     return replace(
         row,
-        new_offset=told.place,
-        exactness=told.exactness,
-        method=told.method,
-        bounds=(told.place, told.place if told.highest is None else told.highest),
-        replay=told.replay,
-        skip=told.skip,
-        foreign_below=told.foreign_below,
-        counted=told.counted,
-        ahead=told.ahead,
-        raw=told.raw,
+        new_offset=translation.place,
+        exactness=translation.exactness,
+        method=translation.method,
+        bounds=(translation.place, translation.place if translation.highest is None else translation.highest),
+        replay=translation.replay,
+        skip=translation.skip,
+        foreign_below=translation.foreign_below,
+        counted=translation.counted,
+        ahead=translation.ahead,
+        raw=translation.raw,
         evidence=Evidence(
-            reason=told.reason,
-            statements=told.statements,
-            old_records_read=told.old_records_read,
-            new_records_read=told.new_records_read,
-            identity=told.identity,
-            salt=told.salt,
-            parts=told.parts,
+            reason=translation.reason,
+            statements=translation.statements,
+            old_records_read=translation.old_records_read,
+            new_records_read=translation.new_records_read,
+            identity=translation.identity,
+            salt=translation.salt,
+            parts=translation.parts,
         ),
     )
 

@@ -149,8 +149,10 @@ def better(located: Cut, confirmed: Cut) -> Cut:
     window may have twins further out. Where the end of the new log shows a mirror that went back, or has not come as
     far as the job, a place that an earlier run left is an answer only with all that lies ahead of it.
     """
-    behind = (located.exactness, located.reason) == (Exactness.UNKNOWN, Reason.NOT_YET_MIRRORED)
-    if confirmed.reason in (Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD) or (behind and not confirmed.ahead.examined):
+    is_lagging = (located.exactness, located.reason) == (Exactness.UNKNOWN, Reason.NOT_YET_MIRRORED)
+    if confirmed.reason in (Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD) or (
+        is_lagging and not confirmed.ahead.examined
+    ):
         return replace(located, raw_differs=located.raw_differs or confirmed.raw_differs)
     return confirmed
 
@@ -199,7 +201,7 @@ def settled(cut: Cut, earliest: int) -> Cut:
         return cut
     # Without times, other copies of all records around the place may lie anywhere that was not read.
     anywhere = cut.unread_since is None and not cut.ahead.examined
-    unknown = cut.raw_skip == 0 or anywhere
+    is_undecided = cut.raw_skip == 0 or anywhere
     return replace(
         cut,
         exactness=Exactness.BOUNDED,
@@ -213,8 +215,8 @@ def settled(cut: Cut, earliest: int) -> Cut:
         missing=0,
         ahead=Ahead(examined=False),
         caught_up=False,
-        raw_skip=None if unknown else cut.raw_skip,
-        raw_replay=None if unknown else cut.raw_replay,
+        raw_skip=None if is_undecided else cut.raw_skip,
+        raw_replay=None if is_undecided else cut.raw_replay,
     )
 
 
@@ -258,14 +260,14 @@ def _confirm(target: SearchTarget, windows: Windows, cut: Cut) -> Windows | None
         # Between the place and the raw number every record must be seen on both logs.
         new_from, old_from = min(new_from, target.position - window), min(old_from, target.position - shift - window)
         new_to, old_to = max(new_to, target.position + window), max(old_to, target.position - shift + window)
-    wanted = Windows(
+    requested = Windows(
         old=target.old.clip(old_from, old_to),
         new=target.new.clip(new_from, new_to),
         phase=SearchPhase.CONFIRM,
         last=True,
         round=windows.round + 1,
     )
-    return None if (wanted.old, wanted.new) == (windows.old, windows.new) else wanted
+    return None if (requested.old, requested.new) == (windows.old, windows.new) else requested
 
 
 def _raw_only(target: SearchTarget, windows: Windows) -> Windows | None:
@@ -289,14 +291,14 @@ def _bracket(target: SearchTarget, choose: Callable[..., Span]) -> Span | None:
     return choose(fitting, key=len) if fitting else None
 
 
-def _around(target: SearchTarget, place: Span, reach: int) -> Span:
+def _around(target: SearchTarget, span: Span, reach: int) -> Span:
     """Return the offsets within reach of a place, moved inside the log where the place lies outside."""
-    reach = _reach(target, len(place), reach)
-    start = min(max(place.start, target.new.start), target.new.end)
-    end = min(max(place.end, target.new.start), target.new.end)
+    reach = _reach(target, len(span), reach)
+    start = min(max(span.start, target.new.start), target.new.end)
+    end = min(max(span.end, target.new.start), target.new.end)
     return target.new.clip(start - reach, end + reach)
 
 
-def _reach(target: SearchTarget, length: int, wanted: int) -> int:
+def _reach(target: SearchTarget, length: int, requested: int) -> int:
     """Return how far around a place of some length the bytes let a window reach; never less than the first one."""
-    return wanted if target.reach is None else max(target.window, min(wanted, target.reach - length // 2))
+    return requested if target.reach is None else max(target.window, min(requested, target.reach - length // 2))

@@ -89,6 +89,6 @@ class Cut:
     at_raw: tuple[Neighbour, ...] = ()
 
     @property
-    def place(self) -> int | None:
+    def proven_offset(self) -> int | None:
         """The offset, where it is proven."""
         return self.offset if self.exactness is not None and self.exactness.proven else None

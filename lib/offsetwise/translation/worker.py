@@ -22,7 +22,7 @@ from offsetwise.translation.content import anchors, decide
 from offsetwise.translation.counting import StretchTotals, WindowStretch
 from offsetwise.translation.identify import Identified, Records, identify
 from offsetwise.translation.mirror_progress import Pair
-from offsetwise.translation.preserved import Probe, kept, probe
+from offsetwise.translation.preserved import Probe, agreeing_neighbours, probe
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, LogWindow, Reason
 
@@ -144,7 +144,7 @@ def answer_group(tasks: Mapping[int, tuple[str, Task]], group: Any) -> Any:
     number = group.column("task")[0].as_py()
     ordered = group.sort_by("offset")
     of = ordered.column("log").to_pylist()
-    old, new, aborted = (ordered.filter(pa.array([each == log.value for each in of], pa.bool_())) for log in LogSide)
+    old, new, aborted = (ordered.filter(pa.array([side == log.value for side in of], pa.bool_())) for log in LogSide)
     token, task = tasks[number]
     given = answer(task, records_of(old), records_of(new), records_of(aborted), origins=_origins(new))
     text = written(replace(given, record_bytes=_mean_size(old, new)), token)
@@ -252,19 +252,19 @@ def answer(
         _window(task.old, task.old_whole, old, identified.old),
         _window(task.new, task.new_whole, new, identified.new),
     )
-    made = _without_result(task, old, new, paired, origins or {})
+    result = _without_result(task, old, new, paired, origins or {})
     if task.question is RecordQuestion.PROBE:
-        return replace(made, probe=probe(*windows), kept=kept(task.position, *windows))
+        return replace(result, probe=probe(*windows), kept=agreeing_neighbours(task.position, *windows))
     if task.question is RecordQuestion.SAME:
-        return replace(made, same=Counter(identified.old) == Counter(identified.new))
+        return replace(result, same=Counter(identified.old) == Counter(identified.new))
     cut = paired.cut(task, task.position, windows)
     if task.until is not None:
-        places = (cut.place, paired.cut(task, task.until, windows).place)
-        made = replace(made, batch=_pending(task, places, old, new, aborted))
+        bounds = (cut.proven_offset, paired.cut(task, task.until, windows).proven_offset)
+        result = replace(result, batch=_pending(task, bounds, old, new, aborted))
     if not identified.timed:
         appended = all((*old.log_append, *new.log_append))
         cut = replace(cut, unread_since=cut.unread_since if appended else None, since_append=appended)
-    return replace(made, cut=_no_better_than_masked(cut, identified))
+    return replace(result, cut=_no_better_than_masked(cut, identified))
 
 
 def _without_result(task: Task, old: Records, new: Records, paired: Paired, origins: Mapping[int, int]) -> Answer:
@@ -282,10 +282,10 @@ def _without_result(task: Task, old: Records, new: Records, paired: Paired, orig
 
 
 def _pending(
-    task: Task, place: tuple[int | None, int | None], old: Records, new: Records, aborted: Records
+    task: Task, bounds: tuple[int | None, int | None], old: Records, new: Records, aborted: Records
 ) -> Pending | None:
     """Compare a batch as a question of its own would, whose windows are the batch on both logs."""
-    start, end = place
+    start, end = bounds
     last = task.until
     if start is None or end is None or last is None or start > end:
         return None
@@ -335,8 +335,8 @@ def _origin_shift(position: int, origins: Mapping[int, int]) -> int | None:
 
 def _only_aborted(everything: Records, committed: Records) -> Records:
     """Keep the records that a job reading committed ones does not see."""
-    seen = set(committed.offsets)
-    keep = [index for index, offset in enumerate(everything.offsets) if offset not in seen]
+    visible = set(committed.offsets)
+    keep = [index for index, offset in enumerate(everything.offsets) if offset not in visible]
     return Records(**{name: [getattr(everything, name)[index] for index in keep] for name in Records.__slots__})
 
 
@@ -389,6 +389,6 @@ def moved() -> Answer:
     return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOG_MOVED))
 
 
-def looks_differ(told: str) -> Answer:
-    """Answer for a log that was another one when it was looked at again; `told` is a clause with both numbers."""
-    return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOOKS_DIFFER, looks=told))
+def looks_differ(clause: str) -> Answer:
+    """Answer for a log that was another one when it was looked at again; `clause` is a clause with both numbers."""
+    return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOOKS_DIFFER, looks=clause))

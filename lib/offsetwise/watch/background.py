@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from offsetwise.config import Migration
 from offsetwise.lag.subject import LagSubject
-from offsetwise.watch.sampler import Keeping, Sampler, Taken, subjects_of
+from offsetwise.watch.sampler import Keeping, Sampler, TakenSample, subjects_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Sampling:
     every_s: float
     started_at: datetime
     running: bool = True
-    taken: int = 0
+    sampled: int = 0
     """Moments sampled."""
     last_at_ms: int | None = None
     not_kept: str | None = None
@@ -72,7 +72,7 @@ class BackgroundSamplers:
                 every_s=every_s,
                 keeper=self._keeper,
                 sampled_by=f"the console, process {os.getpid()} on {platform.node()}",
-                heard=lambda taken: _heard(running, taken),
+                heard=lambda reading: _heard(running, reading),
             )
             running.thread = threading.Thread(
                 target=_run, args=(running, sampler), name=f"offsetwise-watch-{name}", daemon=True
@@ -104,29 +104,29 @@ class BackgroundSamplers:
             running.thread.join()
 
 
-def _run(made: _Running, sampler: Sampler) -> None:
+def _run(running: _Running, sampler: Sampler) -> None:
     try:
-        sampler.run(made.stop)
+        sampler.run(running.stop)
     except Exception as error:  # noqa: BLE001 - kept for the page, which shows it
         failure = error
-        _change(made, lambda state: replace(state, running=False, error=failure))
+        _change(running, lambda state: replace(state, running=False, error=failure))
     else:
-        _change(made, lambda state: replace(state, running=False))
+        _change(running, lambda state: replace(state, running=False))
 
 
-def _heard(made: _Running, taken: Taken) -> None:
-    first = taken.sample.taken_at_ms != made.state.last_at_ms
+def _heard(running: _Running, reading: TakenSample) -> None:
+    first = reading.sample.taken_at_ms != running.state.last_at_ms
     _change(
-        made,
+        running,
         lambda state: replace(
             state,
-            taken=state.taken + int(first),
-            last_at_ms=taken.sample.taken_at_ms,
-            not_kept=None if taken.not_kept is None else str(taken.not_kept),
+            sampled=state.sampled + int(first),
+            last_at_ms=reading.sample.taken_at_ms,
+            not_kept=None if reading.not_kept is None else str(reading.not_kept),
         ),
     )
 
 
-def _change(made: _Running, change: Callable[[Sampling], Sampling]) -> None:
-    with made.lock:
-        made.state = change(made.state)
+def _change(running: _Running, change: Callable[[Sampling], Sampling]) -> None:
+    with running.lock:
+        running.state = change(running.state)

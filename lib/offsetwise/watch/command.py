@@ -21,7 +21,7 @@ from offsetwise.model import Cluster, LagSample
 from offsetwise.store.address import address
 from offsetwise.store.store import open_store
 from offsetwise.watch.metrics import HOST, LagMetrics, served
-from offsetwise.watch.sampler import Keeper, Sampler, Taken, subjects_of
+from offsetwise.watch.sampler import Keeper, Sampler, TakenSample, subjects_of
 from offsetwise.wording import duration, many
 
 _WAKES_S: Final = 1.0
@@ -37,7 +37,7 @@ def watch(
     metrics_port: int | None,
     store_url: str | None,
     said: Callable[[str], None],
-    heard: Callable[[Taken], None],
+    heard: Callable[[TakenSample], None],
 ) -> bool:
     """Take samples until SIGTERM or Ctrl-C, or so many; say whether all were whole and kept.
 
@@ -63,11 +63,11 @@ def watch(
     one_at_a_time = threading.Lock()
     metrics = LagMetrics()
 
-    def tell(taken: Taken) -> None:
+    def tell(reading: TakenSample) -> None:
         with one_at_a_time:
-            metrics.heard(taken)
-            said(line(taken))
-            heard(taken)
+            metrics.heard(reading)
+            said(line(reading))
+            heard(reading)
 
     by = f"offsetwise watch, process {os.getpid()} on {platform.node()}"
     sampler_of = partial(Sampler, every_s=every_s, keeper=keeper, sampled_by=by, heard=tell)
@@ -100,19 +100,19 @@ def _several_migrations() -> UsageError:
     )
 
 
-def line(taken: Taken) -> str:
+def line(reading: TakenSample) -> str:
     """Describe a sample in one line, as plain text."""
-    at = datetime.fromtimestamp(taken.sample.taken_at_ms / 1000, UTC)
-    summed = totals(taken.sample)
+    at = datetime.fromtimestamp(reading.sample.taken_at_ms / 1000, UTC)
+    summed = totals(reading.sample)
     parts = [
         f"{at:%H:%M:%S}",
-        f"{taken.subject.migration}: {taken.subject}",
-        f"lag old {_of(taken.sample, Cluster.OLD, summed)}, new {_of(taken.sample, Cluster.NEW, summed)}",
+        f"{reading.subject.migration}: {reading.subject}",
+        f"lag old {_of(reading.sample, Cluster.OLD, summed)}, new {_of(reading.sample, Cluster.NEW, summed)}",
     ]
-    parts += [f"{missing.part} not read: {missing.problem}" for missing in taken.sample.missing]
-    parts += [f"{alert.finding.code}: {alert.finding.message}" for alert in taken.alerts]
-    if taken.not_kept is not None:
-        parts.append(f"not kept: {taken.not_kept}")
+    parts += [f"{missing.part} not read: {missing.problem}" for missing in reading.sample.missing]
+    parts += [f"{alert.finding.code}: {alert.finding.message}" for alert in reading.alerts]
+    if reading.not_kept is not None:
+        parts.append(f"not kept: {reading.not_kept}")
     return " · ".join(parts)
 
 
@@ -171,5 +171,5 @@ def _amount(total: Total) -> str:
     if not total.known:
         return "?"
     past = f" ({total.past:,} past the end)" if total.past else ""
-    unknown = f" (? in {total.unknown:,})" if total.unknown else ""
-    return f"{total.left:,}{past}{unknown}"
+    unresolved = f" (? in {total.unknown:,})" if total.unknown else ""
+    return f"{total.left:,}{past}{unresolved}"

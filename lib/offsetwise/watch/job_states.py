@@ -41,7 +41,7 @@ class StateMetrics(Collector):
         evidence = GaugeMetricFamily(
             "offsetwise_job_evidence_age_seconds", "How old the evidence of the state was.", labels=_JOB
         )
-        left = GaugeMetricFamily(
+        lags = GaugeMetricFamily(
             "offsetwise_job_lag_records", "What the moved job has left to read on the new cluster.", labels=_JOB
         )
         for job in status.jobs:
@@ -49,12 +49,12 @@ class StateMetrics(Collector):
             states.add_metric([*names, job.state.value], 1)
             evidence.add_metric(names, job.age_ms / 1000)
             if job.lag is not None:
-                left.add_metric(names, job.lag)
+                lags.add_metric(names, job.lag)
         counts = GaugeMetricFamily("offsetwise_jobs", "Jobs in each state.", labels=("migration", "state"))
         by_state = Counter(job.state for job in status.jobs)
         for state in JobState:
             counts.add_metric([label(status.migration), state.value], by_state[state])
-        taken = GaugeMetricFamily("offsetwise_status_age_seconds", "How long ago it was taken.", labels=("migration",))
+        ages = GaugeMetricFamily("offsetwise_status_age_seconds", "How long ago it was taken.", labels=("migration",))
         age = datetime.now(UTC) - datetime.fromisoformat(status.taken_at)
-        taken.add_metric([label(status.migration)], age.total_seconds())
-        yield from (states, counts, evidence, left, taken)
+        ages.add_metric([label(status.migration)], age.total_seconds())
+        yield from (states, counts, evidence, lags, ages)

@@ -21,7 +21,7 @@ from offsetwise.errors import ConfigError
 from offsetwise.lag.amounts import behind_ms, drift, lag, totals
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import AnyPosition, Cluster
-from offsetwise.watch.sampler import Taken
+from offsetwise.watch.sampler import TakenSample
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -46,12 +46,12 @@ class LagMetrics(Collector):
     def __init__(self, *, most_partitions: int = MOST_PARTITIONS) -> None:
         self._most = most_partitions
         self._lock = threading.Lock()
-        self._newest: dict[LagSubject, Taken] = {}
+        self._newest: dict[LagSubject, TakenSample] = {}
 
-    def heard(self, taken: Taken) -> None:
+    def heard(self, reading: TakenSample) -> None:
         """Take a sample in place of the subject's last one."""
         with self._lock:
-            self._newest[taken.subject] = taken
+            self._newest[reading.subject] = reading
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Yield all metrics."""
@@ -111,7 +111,7 @@ def label(text: str) -> str:
     return "".join("\\\\" if char == "\\" else char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
-def _samples(newest: tuple[Taken, ...], now_s: float) -> Iterator[GaugeMetricFamily]:
+def _samples(newest: tuple[TakenSample, ...], now_s: float) -> Iterator[GaugeMetricFamily]:
     up = GaugeMetricFamily(
         "offsetwise_cluster_up", "1 where the cluster was read for the newest sample, else 0.", labels=(*_OF, "cluster")
     )
@@ -123,55 +123,57 @@ def _samples(newest: tuple[Taken, ...], now_s: float) -> Iterator[GaugeMetricFam
     took = GaugeMetricFamily("offsetwise_sample_duration_seconds", "How long reading it took.", labels=_OF)
     count = GaugeMetricFamily("offsetwise_partitions", "Partitions of the newest sample.", labels=_OF)
     batch = GaugeMetricFamily("offsetwise_committed_batch", "The last committed batch of a checkpoint.", labels=_OF)
-    for taken in newest:
-        of = _of(taken.subject)
-        lacking = {part.part.value for part in taken.sample.missing}
+    for reading in newest:
+        of = _of(reading.subject)
+        lacking = {part.part.value for part in reading.sample.missing}
         for side in Cluster:
             up.add_metric([*of, side.value], float(side.value not in lacking))
         read.add_metric(of, float("positions" not in lacking))
-        family.add_metric(of, float(taken.not_kept is None))
-        age.add_metric(of, now_s - taken.sample.taken_at_ms / 1000)
-        took.add_metric(of, taken.took_ms / 1000)
-        count.add_metric(of, float(len(taken.sample.partitions)))
-        if taken.sample.batch is not None:
-            batch.add_metric(of, float(taken.sample.batch))
+        family.add_metric(of, float(reading.not_kept is None))
+        age.add_metric(of, now_s - reading.sample.taken_at_ms / 1000)
+        took.add_metric(of, reading.took_ms / 1000)
+        count.add_metric(of, float(len(reading.sample.partitions)))
+        if reading.sample.batch is not None:
+            batch.add_metric(of, float(reading.sample.batch))
     yield from (up, read, family, age, took, count, batch)
 
 
-def _totals(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
+def _totals(newest: tuple[TakenSample, ...]) -> Iterator[GaugeMetricFamily]:
     sides = (*_OF, "cluster")
     family = GaugeMetricFamily("offsetwise_lag_records_sum", "What is left to read, over partitions.", labels=sides)
     past = GaugeMetricFamily(
         "offsetwise_lag_past_end_sum", "Offsets that positions lie past the end, over partitions.", labels=sides
     )
-    unknown = GaugeMetricFamily("offsetwise_lag_unknown_partitions", "Partitions whose lag is not known.", labels=sides)
-    for taken in newest:
-        summed = totals(taken.sample)
+    unresolved = GaugeMetricFamily(
+        "offsetwise_lag_unknown_partitions", "Partitions whose lag is not known.", labels=sides
+    )
+    for reading in newest:
+        summed = totals(reading.sample)
         for side in Cluster:
-            of = [*_of(taken.subject), side.value]
+            of = [*_of(reading.subject), side.value]
             total = summed.lag(side)
             if total.known:
                 family.add_metric(of, float(total.left))
                 past.add_metric(of, float(total.past))
-            unknown.add_metric(of, float(total.unknown))
-    yield from (family, past, unknown)
+            unresolved.add_metric(of, float(total.unknown))
+    yield from (family, past, unresolved)
 
 
-def _findings(newest: tuple[Taken, ...]) -> Iterator[GaugeMetricFamily]:
+def _findings(newest: tuple[TakenSample, ...]) -> Iterator[GaugeMetricFamily]:
     family = GaugeMetricFamily(
         "offsetwise_findings", "Partitions with this finding; 1 for one about none.", labels=(*_OF, "code", "severity")
     )
-    for taken in newest:
+    for reading in newest:
         by_code: dict[tuple[str, str], int] = {}
-        for alert in taken.alerts:
+        for alert in reading.alerts:
             kind = alert.finding.code, alert.finding.severity.value
             by_code[kind] = by_code.get(kind, 0) + (alert.partitions or 1)
         for (code, severity), count in by_code.items():
-            family.add_metric([*_of(taken.subject), code, severity], float(count))
+            family.add_metric([*_of(reading.subject), code, severity], float(count))
     yield family
 
 
-def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFamily]:
+def _partitions(newest: tuple[TakenSample, ...], most: int) -> Iterator[GaugeMetricFamily]:
     sides = (*_PARTITION, "cluster")
     lags = GaugeMetricFamily("offsetwise_lag_records", "What is left to read, signed.", labels=sides)
     times = GaugeMetricFamily(
@@ -179,7 +181,7 @@ def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFam
     )
     starts = GaugeMetricFamily("offsetwise_log_start_offset", "Where the log starts.", labels=sides)
     ends = GaugeMetricFamily("offsetwise_log_end_offset", "The high watermark.", labels=sides)
-    places = GaugeMetricFamily(
+    positions = GaugeMetricFamily(
         "offsetwise_position_offset", "The next record to read; on new as claimed by the mirror.", labels=sides
     )
     drifts = GaugeMetricFamily(
@@ -191,25 +193,25 @@ def _partitions(newest: tuple[Taken, ...], most: int) -> Iterator[GaugeMetricFam
         "offsetwise_partitions_without_series", f"Partitions beyond the first {most:,}.", labels=()
     )
     room = most
-    for taken in newest:
-        shown = taken.sample.partitions[:room]
+    for reading in newest:
+        shown = reading.sample.partitions[:room]
         room -= len(shown)
         for row in shown:
-            of = [*_of(taken.subject), label(row.source), label(row.topic), str(row.partition)]
+            of = [*_of(reading.subject), label(row.source), label(row.topic), str(row.partition)]
             for side in Cluster:
                 log = row.log(side)
-                _add(lags, [*of, side.value], lag(row, side, taken.sample.isolation_level))
+                _add(lags, [*of, side.value], lag(row, side, reading.sample.isolation_level))
                 late = behind_ms(row, side)
                 if late is not None:
                     times.add_metric([*of, side.value], late / 1000)
                 _add(starts, [*of, side.value], log.log_start)
                 _add(ends, [*of, side.value], log.hw)
-                _add(places, [*of, side.value], row.place(side))
-            for index, group in enumerate(taken.sample.groups):
-                if group != taken.subject.group:
+                _add(positions, [*of, side.value], row.position_on(side))
+            for index, group in enumerate(reading.sample.groups):
+                if group != reading.subject.group:
                     _add(drifts, [*of, label(group)], drift(row, index))
-    omitted.add_metric([], float(sum(len(taken.sample.partitions) for taken in newest) - (most - room)))
-    yield from (lags, times, starts, ends, places, drifts, omitted)
+    omitted.add_metric([], float(sum(len(reading.sample.partitions) for reading in newest) - (most - room)))
+    yield from (lags, times, starts, ends, positions, drifts, omitted)
 
 
 def _add(family: GaugeMetricFamily, labels: list[str], value: AnyPosition | None) -> None:

@@ -63,23 +63,23 @@ def take_samples(
     """
     head = SampleHead(taken_at_ms=time.time_ns() // 1_000_000, sampled_by=sampled_by, interval_ms=interval_ms)
     known = before or {}
-    found = {subject: _subject(migration, subject) for subject in subjects}
-    groups = tuple(sorted({*migration.group_names, *(name for each, _ in found.values() for name in each.groups)}))
-    old, no_old, topics = _old(migration, found, groups, known)
+    resolved = {subject: _subject(migration, subject) for subject in subjects}
+    of_subjects = (name for subject, _ in resolved.values() for name in subject.groups)
+    groups = tuple(sorted({*migration.group_names, *of_subjects}))
+    old, no_old, topics = _old(migration, resolved, groups, known)
     new, no_new = _new(migration, topics, groups, old if no_old is None else None)
     if not migration.may_be_one:
         _require_two(old, new)
-    first = next(iter(found.values()))[0]
-    whole = Scene.of(migration, first, old, new, live=True)
-    made = []
-    for each, (subject, no_positions) in found.items():
+    whole = Scene.of(migration, next(iter(resolved.values()))[0], old, new, live=True)
+    samples = []
+    for lag_subject, (subject, no_positions) in resolved.items():
         missing = tuple(part for part in (no_old, no_new, no_positions) if part is not None)
         scene = replace(whole, subject=subject)
         if subject.read is not None and whole.translate is not None:  # only positions tell of some of its shards
-            taken = (subject.completed(each, migration) for each in (old, new))
-            scene = Scene.of(migration, subject, *taken, live=True, beside=whole)
-        made.append(_sample(scene, each, replace(head, before=known.get(each), missing=missing)))
-    return tuple(made)
+            snapshots = (subject.completed(snapshot, migration) for snapshot in (old, new))
+            scene = Scene.of(migration, subject, *snapshots, live=True, sibling=whole)
+        samples.append(_sample(scene, lag_subject, replace(head, before=known.get(lag_subject), missing=missing)))
+    return tuple(samples)
 
 
 def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, MissingPart | None]:
@@ -111,22 +111,22 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
 
 def _old(
     migration: Migration,
-    found: Mapping[LagSubject, tuple[ReadSubject, MissingPart | None]],
+    resolved: Mapping[LagSubject, tuple[ReadSubject, MissingPart | None]],
     groups: tuple[str, ...],
     before: Mapping[LagSubject, LagSample],
 ) -> tuple[Snapshot, MissingPart | None, tuple[str, ...]]:
     """Read the old cluster, and say which topics matter: those of the positions, and those in view before."""
     topics = {row.topic for sample in before.values() for row in sample.partitions}
-    topics |= {topic for subject, _ in found.values() for topic in subject.topics()}
+    topics |= {topic for subject, _ in resolved.values() for topic in subject.topics()}
     try:
-        if any(subject.group is not None for subject, _ in found.values()):
+        if any(subject.group is not None for subject, _ in resolved.values()):
             committed = read_cluster(migration, Cluster.OLD, topics=(), groups=groups, mirror=False)
-            topics |= {topic for subject, _ in found.values() for topic in subject.topics(committed)}
-        wanted = tuple(sorted(topics))
-        return read_cluster(migration, Cluster.OLD, topics=wanted, groups=groups), None, wanted
+            topics |= {topic for subject, _ in resolved.values() for topic in subject.topics(committed)}
+        requested = tuple(sorted(topics))
+        return read_cluster(migration, Cluster.OLD, topics=requested, groups=groups), None, requested
     except OffsetwiseError as error:
-        wanted = tuple(sorted(topics))
-        return _unread(migration, Cluster.OLD, wanted), _missing(LagPart.OLD, error), wanted
+        requested = tuple(sorted(topics))
+        return _unread(migration, Cluster.OLD, requested), _missing(LagPart.OLD, error), requested
 
 
 def _new(
@@ -138,14 +138,14 @@ def _new(
         return replace(old, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=()), None
     # The old names tell which cluster a checkpoint belongs to; that they are not there is no problem.
     old_names = tuple(sorted(set(topics) - renamed))
-    wanted = (*sorted(renamed), *old_names)
+    requested = (*sorted(renamed), *old_names)
     try:
         return (
-            read_cluster(migration, Cluster.NEW, topics=wanted, groups=groups, if_there=old_names),
+            read_cluster(migration, Cluster.NEW, topics=requested, groups=groups, if_there=old_names),
             None,
         )
     except OffsetwiseError as error:
-        return _unread(migration, Cluster.NEW, wanted), _missing(LagPart.NEW, error)
+        return _unread(migration, Cluster.NEW, requested), _missing(LagPart.NEW, error)
 
 
 def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
@@ -162,10 +162,10 @@ def _sample(scene: Scene, subject: LagSubject, head: SampleHead) -> LagSample:
         return sample_of(head, scene, rows)
     try:
         at = ask_old(scene, positions)
-        behind, quota = with_behind(scene, rows, at)
+        measured, quota = with_behind(scene, rows, at)
     except OffsetwiseError as error:
         return sample_of(replace(head, missing=(*head.missing, _missing(LagPart.OLD, error))), scene, rows)
-    return replace(sample_of(head, with_problems(scene, at), behind), quota=quota)
+    return replace(sample_of(head, with_problems(scene, at), measured), quota=quota)
 
 
 def _row(scene: Scene, position: Query) -> PartitionComparison:

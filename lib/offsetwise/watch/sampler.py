@@ -25,7 +25,7 @@ _KEPT_IN_MEMORY: Final = 13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class TakenSample:
     """One sample, and what became of it."""
 
     subject: LagSubject
@@ -119,7 +119,7 @@ class Sampler:
         every_s: float,
         keeper: Keeping,
         sampled_by: str,
-        heard: Callable[[Taken], None],
+        heard: Callable[[TakenSample], None],
     ) -> None:
         self.migration: Final = migration
         self.subjects: Final = tuple(subjects)
@@ -131,7 +131,7 @@ class Sampler:
         self._earlier: dict[LagSubject, list[LagSample]] = {}
         self._pruned: float | None = None
 
-    def once(self) -> tuple[Taken, ...]:
+    def once(self) -> tuple[TakenSample, ...]:
         """Take one sample of each subject.
 
         Raises:
@@ -149,15 +149,15 @@ class Sampler:
         took_ms = int((time.monotonic() - began) * 1000)
         results = []
         for subject, sample in zip(self.subjects, samples, strict=True):
-            taken = Taken(
+            reading = TakenSample(
                 subject=subject,
                 sample=sample,
                 alerts=alerts(sample, self._since(subject, sample)),
                 took_ms=took_ms,
-                not_kept=self._kept(sample),
+                not_kept=self._stored(sample),
             )
-            self._heard(taken)
-            results.append(taken)
+            self._heard(reading)
+            results.append(reading)
         self._before = dict(zip(self.subjects, samples, strict=True))
         return tuple(results)
 
@@ -172,7 +172,7 @@ class Sampler:
         """
         whole, number, due = True, 0, time.monotonic()
         while not stop.is_set():
-            whole = all(taken.whole for taken in self.once()) and whole
+            whole = all(reading.whole for reading in self.once()) and whole
             number += 1
             if count is not None and number >= count:
                 break
@@ -181,7 +181,7 @@ class Sampler:
             stop.wait(due - now)
         return whole
 
-    def _kept(self, sample: LagSample) -> OffsetwiseError | None:
+    def _stored(self, sample: LagSample) -> OffsetwiseError | None:
         try:
             self._keeper.add(sample)
             if self._pruned is None or time.monotonic() - self._pruned > PRUNE_EVERY_S:

@@ -48,7 +48,7 @@ class WatchedStatus:
     history: StatusHistory = field(default_factory=StatusHistory)
     logs: Cutover | None = None
     """What the newest look at the old logs has shown; None before the first one is over."""
-    looks: int = 0
+    look_count: int = 0
     looked_at: datetime | None = None
     """When the newest look was over."""
     messages: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class _Watch:
         self.seen_s = time.monotonic()
         self._lock = threading.Lock()
         self._messages: deque[str] = deque(maxlen=_MESSAGES)
-        self._wanted = True
+        self._requested = True
         self.child = subprocess.Popen(  # noqa: S603 - our own command
             arguments,
             stdin=subprocess.DEVNULL,
@@ -113,7 +113,7 @@ class _Watch:
         for thread in self.threads:
             thread.start()
 
-    def look(self) -> WatchedStatus:
+    def current(self) -> WatchedStatus:
         """Return what it has shown, and keep it running for another while."""
         self.seen_s = time.monotonic()
         return self.state
@@ -121,7 +121,7 @@ class _Watch:
     def end(self, *, unwatched: bool = False) -> None:
         """End the child; what it has shown stays."""
         with self._lock:
-            self._wanted = False
+            self._requested = False
             self.state = replace(self.state, running=False, unwatched=unwatched)
         self.child.terminate()
 
@@ -146,7 +146,7 @@ class _Watch:
         code = self.child.wait()
         with self._lock:
             ended = None
-            if self._wanted and self.state.error is None and code not in (0, DIFFERENT):
+            if self._requested and self.state.error is None and code not in (0, DIFFERENT):
                 ended = self._messages[-1] if self._messages else f"Its process ended with exit code {code}."
             self.state = replace(self.state, running=False, ended=ended)
 
@@ -156,7 +156,7 @@ class _Watch:
             status = files.load(line, "status", subject="the watch")
             self._change(
                 history=self.state.history.with_look(status),
-                looks=self.state.looks + 1,
+                looks=self.state.look_count + 1,
                 looked_at=datetime.now(UTC),
                 unread=None,
             )
@@ -214,7 +214,7 @@ class BackgroundStatuses:
         """Return what a watch has shown, and keep it running for another while; None where there never was one."""
         with self._lock:
             there = self._watches.get(name)
-        return None if there is None else there.look()
+        return None if there is None else there.current()
 
     def stop(self, name: str) -> None:
         """End a watch; what it has shown stays."""

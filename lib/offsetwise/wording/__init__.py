@@ -32,14 +32,14 @@ def brief(value: AnyPosition | None) -> str:
     """
     parts = value.of if isinstance(value, OpaquePosition) else ()
     if parts:
-        number_, place = parts[0]
-        first = f"{number_} at {brief(place)}"
+        number_, position = parts[0]
+        first = f"{number_} at {brief(position)}"
         return f"shard {first}" if len(parts) == 1 else f"{len(parts):,} shards, {first}"
     return number(value) if isinstance(value, int | None) else _DIGITS.sub(_ends, str(value))
 
 
-def _ends(found: re.Match[str]) -> str:
-    return f"{found[0][:4]}…{found[0][-4:]}"
+def _ends(match: re.Match[str]) -> str:
+    return f"{match[0][:4]}…{match[0][-4:]}"
 
 
 def signed(value: int | None) -> str:
@@ -68,7 +68,7 @@ def changing(changed: int, same: int) -> str:
     ('5 change, 3 stay', '1 changes, 1 stays', '2 stay', '')
     """
     results = ((changed, "changes", "change"), (same, "stays", "stay"))
-    return ", ".join(many(count, one, several) for count, one, several in results if count)
+    return ", ".join(many(count, singular, several) for count, singular, several in results if count)
 
 
 def many(count: int | None, noun: str, plural: str | None = None) -> str:

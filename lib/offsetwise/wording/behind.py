@@ -9,7 +9,7 @@ from offsetwise.position import in_partitions
 from offsetwise.wording import clock, duration, many, size
 
 
-def behind(of: Behind | None) -> str:
+def lag_text(of: Behind | None) -> str:
     """Describe how far a position is behind; `?` where nobody said. A number of records only where all were read.
 
     >>> behind(Behind(left=Left.RECORDS, ms=90_000)), behind(Behind(left=Left.RECORDS, ms=0, records=1))
@@ -50,19 +50,22 @@ def short(of: Behind | None) -> str:
     return "at the end" if of.left is Left.NOTHING else "ended"
 
 
-def parts(at: TopicPartition, position: AnyPosition, behind: Behind | None, of: Sequence[PartBehind]) -> list[str]:
+def parts(at: TopicPartition, position: AnyPosition, overall: Behind | None, of: Sequence[PartBehind]) -> list[str]:
     """Describe where a position is, whole, and how far behind: a line for each of its shards, or one for all of it.
 
     Args:
         at: What the position is said of.
         position: Where it is.
-        behind: How far all of it is behind.
+        overall: How far all of it is behind.
         of: How far each of its parts is, of a position in several.
     """
-    places = in_partitions(at, position)
-    several = {each.partition: each.behind for each in of}
-    lags = (several.get(part.partition) if len(places) > 1 else behind for part, _ in places)
-    return [f"shard {part.partition}: {place}, {short(lag)}" for (part, place), lag in zip(places, lags, strict=True)]
+    positions = in_partitions(at, position)
+    several = {part.partition: part.behind for part in of}
+    lags = (several.get(part.partition) if len(positions) > 1 else overall for part, _ in positions)
+    return [
+        f"shard {part.partition}: {shard_position}, {short(lag)}"
+        for (part, shard_position), lag in zip(positions, lags, strict=True)
+    ]
 
 
 def quota(of: QuotaUse) -> str:

@@ -25,7 +25,7 @@ def _unsearched(plan: Plan) -> bool:
     return any(check.name == NEWEST and check.outcome is not Outcome.PASSED for check in plan.gate)
 
 
-def irrevocable(plan: Plan) -> str | None:
+def irreversible(plan: Plan) -> str | None:
     """Describe in a sentence what of a plan cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None

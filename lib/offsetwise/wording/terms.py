@@ -31,21 +31,21 @@ def in_words(text: str, terms: Mapping[str, str], *, names: Iterable[str] = ()) 
     if not terms:
         return text
     words = _words(tuple(terms))
-    kept = sorted((name for name in names if words.search(name)), key=len, reverse=True)
-    if kept:
-        words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, kept))})(?!\w)|{words.pattern}", re.IGNORECASE)
-    return words.sub(lambda found: found[0] if found[2] is None else _other(found, terms[found[2].lower()]), text)
+    protected = sorted((name for name in names if words.search(name)), key=len, reverse=True)
+    if protected:
+        words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, protected))})(?!\w)|{words.pattern}", re.IGNORECASE)
+    return words.sub(lambda match: match[0] if match[2] is None else _other(match, terms[match[2].lower()]), text)
 
 
 @cache
 def _words(terms: tuple[str, ...]) -> re.Pattern[str]:
     own = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
-    before, behind = r"(?<![\w./:=@#'\"`{-])(?<!\bKafka )", r"(?!'(?!s\b)|[\w/=@\"`}-]|[.:]\w)"
-    return re.compile(rf"(?:\b(an?) )?{before}({own})(s?){behind}", re.IGNORECASE)
+    before, after = r"(?<![\w./:=@#'\"`{-])(?<!\bKafka )", r"(?!'(?!s\b)|[\w/=@\"`}-]|[.:]\w)"
+    return re.compile(rf"(?:\b(an?) )?{before}({own})(s?){after}", re.IGNORECASE)
 
 
-def _other(found: re.Match[str], term: str) -> str:
-    article, word, plural = found.groups()
+def _other(match: re.Match[str], term: str) -> str:
+    article, word, plural = match.groups()
     if article is not None:
         article = f"{article[0]}{'n' if term[0].lower() in 'aeiou' else ''} "
     return (article or "") + (term[0].upper() + term[1:] if word[0].isupper() else term) + plural

@@ -197,8 +197,8 @@ def findings(severities: Iterable[Severity]) -> str:
 
 def worst(severities: Iterable[Severity]) -> Tone:
     """Return the tone of the worst finding."""
-    found = {*severities}
-    return next((SEVERITY[severity].tone for severity in Severity if severity in found), Tone.UNKNOWN)
+    present = {*severities}
+    return next((SEVERITY[severity].tone for severity in Severity if severity in present), Tone.UNKNOWN)
 
 
 def consequence(row: PartitionComparison) -> str:
@@ -252,23 +252,23 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
     Sums are lower bounds, so they say "at least".
     """
     total, wrong = comparison.summary.partitions, comparison.summary.raw_wrong
-    unknown = sum(
+    unresolved = sum(
         1 for row in comparison.partitions if row.raw.verdict is RawVerdict.UNKNOWN and row.old_offset is not None
     )
     if total == 0:
         return Tone.UNKNOWN, "There is no partition to compare.", "Neither the positions nor the clusters name one."
-    tail = f" For {many(unknown, 'more partition')} this is not known yet." if unknown and wrong else ""
+    tail = f" For {many(unresolved, 'more partition')} this is not known yet." if unresolved and wrong else ""
     if wrong:
         costs = ", ".join(_costs(comparison)) or "the cost was not counted"
         head = f"{wrong:,} of {many(total, 'partition')} would go wrong"
         return Tone.WRONG, head, f"if the job restarted on the new cluster with its current offsets: {costs}.{tail}"
     known = [row.new_offset is not None for row in comparison.partitions]
-    if unknown and all(map(of_another_stream, comparison.partitions)):
+    if unresolved and all(map(of_another_stream, comparison.partitions)):
         share = f"{sum(known):,} of {many(total, 'partition')}"
         rest = f"and name no record of the new one. The position there is known for {share}."
         return Tone.CAREFUL, "The positions are of another stream", rest
-    if unknown:
-        head = f"For {unknown:,} of {many(total, 'partition')} it is not known"
+    if unresolved:
+        head = f"For {unresolved:,} of {many(total, 'partition')} it is not known"
         return (
             Tone.CAREFUL,
             head,

@@ -20,17 +20,27 @@ def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
     reader = reads_at_positions(config) if scene.reads_at_positions else None
     if reader is None:
         return ReadAt()
-    asked = {
+    requested = {
         (position.topic_partition, position.offset): (position.topic_partition, position.processed or position.offset)
         for position in positions
         if position.offset is not None
     }
-    read = reader.read_at(config, list(asked.values()), scene.old)
-    as_stated = [(stated, place) for stated, place in asked.items() if stated != place]
+    read = reader.read_at(config, list(requested.values()), scene.old)
+    as_stated = [(stated, position) for stated, position in requested.items() if stated != position]
     return replace(
         read,
-        behind={**read.behind, **{stated: read.behind[each] for stated, each in as_stated if each in read.behind}},
-        records={**read.records, **{stated: read.records[each] for stated, each in as_stated if each in read.records}},
+        lag_by_position={
+            **read.lag_by_position,
+            **{
+                stated: read.lag_by_position[position]
+                for stated, position in as_stated
+                if position in read.lag_by_position
+            },
+        },
+        records={
+            **read.records,
+            **{stated: read.records[position] for stated, position in as_stated if position in read.records},
+        },
     )
 
 
@@ -38,16 +48,16 @@ def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
     """Return the positions, each as its record showed it where one was read."""
     if not read.records:
         return positions
-    places = ((position, (position.topic_partition, position.offset)) for position in positions)
+    pairs = ((position, (position.topic_partition, position.offset)) for position in positions)
     return tuple(
-        replace(query, exact=read.records[place].position) if place in read.records else query  # type: ignore[index]
-        for query, place in places
+        replace(query, exact=read.records[position].position) if position in read.records else query  # type: ignore[index]
+        for query, position in pairs
     )
 
 
-def with_problems(scene: Scene, found: ReadAt) -> Scene:
+def with_problems(scene: Scene, read: ReadAt) -> Scene:
     """Return the scene with what only reading at positions on the old cluster told is wrong."""
-    return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *found.problems)))
+    return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *read.problems)))
 
 
 def with_behind(
@@ -67,9 +77,9 @@ def with_behind(
     of_old = [() if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset) for row in rows]
     of_new = [() if row.new_offset is None else ((row.new_topic_partition, row.new_offset),) for row in rows]
     source, target = scene.migration.source, scene.migration.target
-    at = _asked(source, of_old, scene.old, old)
-    one = scene.old.cluster_id == scene.new.cluster_id
-    there = _asked(target, of_new, scene.new, at if one else ReadAt())
+    at = _read_at(source, of_old, scene.old, old)
+    same_cluster = scene.old.cluster_id == scene.new.cluster_id
+    there = _read_at(target, of_new, scene.new, at if same_cluster else ReadAt())
     comparisons = tuple(
         replace(
             row,
@@ -80,49 +90,53 @@ def with_behind(
         )
         for row, old_places, new_places in zip(rows, of_old, of_new, strict=True)
     )
-    return comparisons, there.quota if one else _sum(at.quota, there.quota)
+    return comparisons, there.quota if same_cluster else _sum(at.quota, there.quota)
 
 
-def _parts(places: Sequence[Place], read: ReadAt) -> tuple[PartBehind, ...]:
+def _parts(positions: Sequence[Place], read: ReadAt) -> tuple[PartBehind, ...]:
     """Return the lag of each part of a position in several partitions, where it is known."""
     return tuple(
-        PartBehind(partition=each[0].partition, behind=read.behind[each])
-        for each in places
-        if len(places) > 1 and each in read.behind
+        PartBehind(partition=position[0].partition, behind=read.lag_by_position[position])
+        for position in positions
+        if len(positions) > 1 and position in read.lag_by_position
     )
 
 
-def _aggregate(places: Sequence[Place], read: ReadAt) -> int | None:
-    return next((read.records[each].aggregate for each in places if each in read.records), None)
+def _aggregate(positions: Sequence[Place], read: ReadAt) -> int | None:
+    return next((read.records[position].aggregate for position in positions if position in read.records), None)
 
 
-def _asked(config: ClusterConfig, wanted: Iterable[tuple[Place, ...]], taken: Snapshot, known: ReadAt) -> ReadAt:
+def _read_at(
+    config: ClusterConfig, requested: Iterable[tuple[Place, ...]], snapshot: Snapshot, known: ReadAt
+) -> ReadAt:
     """Ask about what is not known yet, and give both."""
     reader = reads_at_positions(config)
     if reader is None:
         return known
-    left = dict.fromkeys(place for places in wanted for place in places if place not in known.behind)
-    read = reader.read_at(config, list(left), taken)
+    remaining = dict.fromkeys(
+        position for positions in requested for position in positions if position not in known.lag_by_position
+    )
+    read = reader.read_at(config, list(remaining), snapshot)
     return ReadAt(
-        behind={**known.behind, **read.behind},
+        lag_by_position={**known.lag_by_position, **read.lag_by_position},
         records={**known.records, **read.records},
         quota=_sum(known.quota, read.quota),
     )
 
 
-def worst(places: Sequence[Place], read: ReadAt) -> Behind | None:
+def worst(positions: Sequence[Place], read: ReadAt) -> Behind | None:
     """Return how far behind a position is: as its part that is behind most; not known where one is not."""
-    behind: Mapping[Place, Behind] = read.behind
-    known = [behind[each] for each in places if each in behind]
-    if not known or len(known) < len(places):
+    lags: Mapping[Place, Behind] = read.lag_by_position
+    known = [lags[position] for position in positions if position in lags]
+    if not known or len(known) < len(positions):
         return None
     if len(known) == 1:
         return known[0]
     order = (Left.UNKNOWN, Left.RECORDS, Left.NOTHING, Left.ENDED)
-    most = min(known, key=lambda each: (order.index(each.left), -(each.ms or 0)))
-    counts = [0 if each.left is Left.ENDED else each.records for each in known]
+    most = min(known, key=lambda lag: (order.index(lag.left), -(lag.ms or 0)))
+    counts = [0 if lag.left is Left.ENDED else lag.records for lag in known]
     records = None if None in counts else sum(count or 0 for count in counts)
-    last_ms = max((each.last_ms for each in known if each.last_ms is not None), default=None)
+    last_ms = max((lag.last_ms for lag in known if lag.last_ms is not None), default=None)
     return replace(most, records=records, last_ms=last_ms)
 
 

@@ -14,7 +14,7 @@ from offsetwise.model import Checkpoint
 from offsetwise.model.state import StateRows
 from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.pipeline.state_rows import CountsRows
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.registry import STATES
 from offsetwise.storage.patterns import expand
 
@@ -69,11 +69,11 @@ def inspect(
 def _inspected_on_spark(
     uris: Sequence[str], roots: tuple[str, ...] | None, batches: int, spark: SparkSettings | None
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
-    install_pyspark(unheard)
+    install_pyspark(no_progress)
     from offsetwise.config import SparkSettings  # noqa: PLC0415 - a few are read without
     from offsetwise.pipeline.fleet import inspect_many  # noqa: PLC0415 - as above
 
-    session = start_spark(spark or SparkSettings(), unheard)
+    session = start_spark(spark or SparkSettings(), no_progress)
     yield from inspect_many(session, uris, roots=roots, batches=batches)
 
 
@@ -114,7 +114,7 @@ def batch_files(migration: Migration, name: str, batch: int) -> BatchFiles:
     return read_batch_files(migration.checkpoint(name).uri, batch, roots=migration.checkpoint_roots)
 
 
-def state_rows(migration: Migration, name: str, *, progress: Progress = unheard) -> StateRows:
+def state_rows(migration: Migration, name: str, *, progress: Progress = no_progress) -> StateRows:
     """Count the rows of a checkpoint's state stores, on Spark.
 
     Args:
@@ -135,7 +135,7 @@ def state_rows(migration: Migration, name: str, *, progress: Progress = unheard)
     return count(config.uri, read, roots=migration.checkpoint_roots, spark=migration.spark, progress=progress)
 
 
-def fleet(migration: Migration, *, progress: Progress = unheard) -> Fleet:
+def fleet(migration: Migration, *, progress: Progress = no_progress) -> Fleet:
     """Read the checkpoints that a migration names and all others below its roots; see `read_fleet`.
 
     Raises:

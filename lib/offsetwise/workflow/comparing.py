@@ -14,7 +14,7 @@ from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
 from offsetwise.pipeline.start import install_pyspark, starting_beside
 from offsetwise.ports.stream import are_two, spec_of
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.proof import Proof, match_of, prove, standings_read
 from offsetwise.streams.abilities import ReadAt
 from offsetwise.streams.reader import read_cluster
@@ -43,7 +43,7 @@ def compare(
     *,
     snapshots: tuple[Snapshot, Snapshot] | None = None,
     content: bool = True,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
     rewind_to: int | None = None,
     repaired: Checkpoint | None = None,
     groups: tuple[str, ...] = (),
@@ -68,21 +68,21 @@ def compare(
         SparkError: Spark cannot read the records.
     """
     job = WantedJob.of(subject, rewind_to=rewind_to, repaired=repaired)
-    ((_, made),) = compare_each(
+    ((_, outcome),) = compare_each(
         migration, [job], snapshots=snapshots, content=content, progress=progress, groups=groups
     )
-    if isinstance(made, OffsetwiseError):
-        raise made
-    return made
+    if isinstance(outcome, OffsetwiseError):
+        raise outcome
+    return outcome
 
 
 def compare_each(
     migration: Migration,
-    wanted: Sequence[WantedJob],
+    jobs: Sequence[WantedJob],
     *,
     snapshots: tuple[Snapshot, Snapshot] | None = None,
     content: bool = True,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
     groups: tuple[str, ...] = (),
     known: Known | None = None,
     spark_beside: bool = True,
@@ -91,7 +91,7 @@ def compare_each(
 
     Args:
         migration: The migration.
-        wanted: The jobs, each once.
+        jobs: The jobs, each once.
         snapshots: Compare with these instead of the live clusters.
         content: Whether to read records.
         progress: Told each step.
@@ -111,32 +111,32 @@ def compare_each(
     properties = spark_properties(migration) if by_records else None
     if by_records:
         install_pyspark(progress)
-    beside = starting_beside(migration.spark) if properties is not None and spark_beside else nullcontext(lambda: None)
-    with beside as give_up:
-        scenes = stage(migration, wanted, snapshots=snapshots, groups=groups, progress=progress)
-        ready = {job: _known(known, job, each) for job, each in scenes.items()}
-        left = {job: each for job, each in scenes.items() if isinstance(each, Scene) and ready[job] is None}
-        if not left:
+    startup = starting_beside(migration.spark) if properties is not None and spark_beside else nullcontext(lambda: None)
+    with startup as give_up:
+        scenes = stage(migration, jobs, snapshots=snapshots, groups=groups, progress=progress)
+        ready = {job: _known(known, job, scene) for job, scene in scenes.items()}
+        remaining = {job: scene for job, scene in scenes.items() if isinstance(scene, Scene) and ready[job] is None}
+        if not remaining:
             give_up()
     yield from ((job, outcome) for job, outcome in ready.items() if outcome is not None)
-    read = Proof() if properties is None or not left else prove([*left.values()], properties, progress)
-    if left:
-        progress("judge", 0, len(left))
-    for number, (one, scene) in enumerate(left.items(), start=1):
+    read = Proof() if properties is None or not remaining else prove([*remaining.values()], properties, progress)
+    if remaining:
+        progress("judge", 0, len(remaining))
+    for number, (requested_job, scene) in enumerate(remaining.items(), start=1):
         try:
-            made: Comparison | OffsetwiseError = _compared(scene, read, progress, content=content)
+            comparison: Comparison | OffsetwiseError = _compared(scene, read, progress, content=content)
         except (CheckpointError, ClusterError) as error:
-            made = error
-        progress("judge", number, len(left))
-        yield one, made
+            comparison = error
+        progress("judge", number, len(remaining))
+        yield requested_job, comparison
 
 
-def _known(known: Known | None, one: WantedJob, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
+def _known(known: Known | None, job: WantedJob, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
     """Return what is known of a job before any record is read: its comparison, or why it cannot be compared."""
     if isinstance(scene, OffsetwiseError):
         return scene
     try:
-        comparison = None if known is None else known(one, scene)
+        comparison = None if known is None else known(job, scene)
     except FileError as error:
         return error
     return None if comparison is None else replace(comparison, read_from=(scene.old, scene.new))
@@ -149,7 +149,7 @@ def _compared(scene: Scene, read: Proof, progress: Progress, *, content: bool) -
         at_positions = ask_old(scene, scene.queries)
         scene = replace(with_problems(scene, at_positions), queries=exactly(scene.queries, at_positions))
     read, belongs = read.of(scene.queries), scene.belongs_to
-    if belongs.cluster is None and read.found:
+    if belongs.cluster is None and read.matches:
         belongs = belongs_of(scene, standings_read(scene, scene.queries, read))
     others = frozenset(_on_other_streams(scene) if content else ())
     matches: list[Match] = []

@@ -28,7 +28,7 @@ from offsetwise.model import (
     UnreadJob,
     time_of,
 )
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.workflow.comparing import compare_each
 from offsetwise.workflow.scenes import WantedJob
 from offsetwise.workflow.stored import read_file
@@ -46,7 +46,7 @@ _LONGEST_NAME: Final = 200
 class JobComparison:
     """One job of many: its comparison, or why it could not be compared."""
 
-    wanted: WantedJob
+    job: WantedJob
     outcome: Comparison | OffsetwiseError
     reused: bool = False
     """Whether the comparison was made by an earlier command, and still holds."""
@@ -76,19 +76,19 @@ def _listed(migration: Migration) -> tuple[WantedJob, ...]:
 
 def compare_all(
     migration: Migration,
-    wanted: Sequence[WantedJob] | None = None,
+    requested: Sequence[WantedJob] | None = None,
     *,
     out: Path | None = None,
     max_age_s: float = MAX_AGE_S,
     snapshots: tuple[Snapshot, Snapshot] | None = None,
     content: bool = True,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> Iterator[JobComparison]:
     """Compare many jobs at once; see `compare_each`.
 
     Args:
         migration: The migration.
-        wanted: The jobs; None for all of the migration file.
+        requested: The jobs; None for all of the migration file.
         out: A folder that gets a file for each comparison as soon as it is made, and a summary in the end. It is made
             where there is none. What is there already and still holds is not made again.
         max_age_s: How old that may be.
@@ -105,7 +105,7 @@ def compare_all(
         FileError: The folder cannot be used. What was written before stays.
         SparkError: Spark cannot read the records.
     """
-    jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
+    jobs = tuple(dict.fromkeys(requested or all_jobs(migration)))
     how = RECORDS if content and snapshots is None else "claims"
     names = file_names(migration, jobs)
     folder = None if out is None else ComparisonFolder(out, settings_of(migration, how, snapshots), max_age_s, names)
@@ -119,13 +119,13 @@ def compare_all(
         known=None if folder is None else folder.known,
         spark_beside=folder is None or not all(map(folder.has, jobs)),
     )
-    for one, outcome in outcomes:
-        comparison = JobComparison(wanted=one, outcome=outcome)
+    for requested_job, outcome in outcomes:
+        comparison = JobComparison(job=requested_job, outcome=outcome)
         if isinstance(outcome, Comparison) and folder is not None:
-            comparison = folder.keep(one, outcome)
+            comparison = folder.keep(requested_job, outcome)
         elif isinstance(outcome, Comparison):
-            comparison = replace(comparison, outcome=replace(outcome, job=str(one)))
-        done[one] = comparison
+            comparison = replace(comparison, outcome=replace(outcome, job=str(requested_job)))
+        done[requested_job] = comparison
         yield comparison
     if folder is not None:
         new_files.write_over(folder.path / SUMMARY, files.dump(summary(migration, [done[job] for job in jobs])))
@@ -145,7 +145,7 @@ def summary(migration: Migration, compared: Sequence[JobComparison]) -> FleetCom
     )
 
 
-def file_name(one: WantedJob, *, alike: bool = False) -> str:
+def file_name(job: WantedJob, *, alike: bool = False) -> str:
     """Name the file of a job's comparison: its kind, and its name percent-encoded.
 
     A name that no file system takes is cut, and ends with two percent signs and the beginning of its SHA-256. So does
@@ -155,10 +155,10 @@ def file_name(one: WantedJob, *, alike: bool = False) -> str:
     >>> file_name(WantedJob(kind=SubjectKind.GROUP, name="etl/eu"))
     'group-etl%2Feu.json'
     """
-    encoded = quote(one.name, safe="")
+    encoded = quote(job.name, safe="")
     if alike or len(encoded) > _LONGEST_NAME:
         encoded = f"{encoded[: _LONGEST_NAME - 40]}%%{sha256(encoded.encode()).hexdigest()[:32]}"
-    return f"{one.kind}-{encoded}.json"
+    return f"{job.kind}-{encoded}.json"
 
 
 def file_names(migration: Migration, jobs: Iterable[WantedJob]) -> dict[WantedJob, str]:
@@ -168,15 +168,15 @@ def file_names(migration: Migration, jobs: Iterable[WantedJob]) -> dict[WantedJo
     return {job: file_name(job, alike=alike[file_name(job).lower()] > 1) for job in every}
 
 
-def _row(each: JobComparison) -> ComparedJob:
-    comparison = each.outcome if isinstance(each.outcome, Comparison) else None
-    error = each.outcome if isinstance(each.outcome, OffsetwiseError) else None
+def _row(job_comparison: JobComparison) -> ComparedJob:
+    comparison = job_comparison.outcome if isinstance(job_comparison.outcome, Comparison) else None
+    error = job_comparison.outcome if isinstance(job_comparison.outcome, OffsetwiseError) else None
     return ComparedJob(
-        checkpoint=each.wanted.checkpoint,
-        group=each.wanted.group,
-        file=None if each.file is None else each.file.name,
+        checkpoint=job_comparison.job.checkpoint,
+        group=job_comparison.job.group,
+        file=None if job_comparison.file is None else job_comparison.file.name,
         taken_at=None if comparison is None else comparison.taken_at,
-        reused=each.reused,
+        reused=job_comparison.reused,
         summary=None if comparison is None else comparison.summary,
         findings=() if comparison is None else tuple(dict.fromkeys(finding.code for finding in comparison.findings)),
         unread=None if error is None else UnreadJob(error=type(error).__name__, problem=error.problem, fix=error.fix),
@@ -185,13 +185,13 @@ def _row(each: JobComparison) -> ComparedJob:
 
 def _sum(summaries: Iterable[Summary]) -> Summary:
     every = [*summaries]
-    return Summary(**{field.name: sum(getattr(each, field.name) for each in every) for field in fields(Summary)})
+    return Summary(**{field.name: sum(getattr(summary, field.name) for summary in every) for field in fields(Summary)})
 
 
 def settings_of(migration: Migration, how: str = RECORDS, snapshots: tuple[Snapshot, Snapshot] | None = None) -> str:
     """Distinguish what decides about every comparison: this release, the migration file as read, and the way."""
-    taken = [snapshot.taken_at for snapshot in snapshots or ()]
-    return json.dumps([version("offsetwise"), migration.model_dump_json(), how, taken])
+    times = [snapshot.taken_at for snapshot in snapshots or ()]
+    return json.dumps([version("offsetwise"), migration.model_dump_json(), how, times])
 
 
 class ComparisonFolder:
@@ -221,57 +221,57 @@ class ComparisonFolder:
                 "Nothing was compared.",
                 fix="Name a folder that exists, or one below a folder that does.",
             ) from error
-        if self._stands(SUMMARY):
+        if self._is_file(SUMMARY):
             read_file(path / SUMMARY, "fleet-comparison")
 
-    def has(self, one: WantedJob) -> bool:
+    def has(self, job: WantedJob) -> bool:
         """Whether something of a job stands here, which may still hold."""
-        return self._stands(self._names[one])
+        return self._is_file(self._names[job])
 
-    def known(self, one: WantedJob, scene: Scene) -> Comparison | None:
+    def known(self, job: WantedJob, scene: Scene) -> Comparison | None:
         """Return the comparison of a job, if it was made from the same, and not too long ago.
 
         Raises:
             FileError: Something else has the name of its file.
         """
-        if not self.has(one):
+        if not self.has(job):
             return None
-        comparison: Comparison = read_file(self.path / self._names[one], "comparison")
-        made_from = _made_from(self._settings, one, scene.subject.read, scene.old, scene.new)
+        comparison: Comparison = read_file(self.path / self._names[job], "comparison")
+        made_from = _made_from(self._settings, job, scene.subject.read, scene.old, scene.new)
         time = datetime.fromisoformat(comparison.taken_at)
         if made_from is None or comparison.made_from != made_from or not self._youngest < time <= datetime.now(UTC):
             return None
-        self._known.add(one)
+        self._known.add(job)
         return comparison
 
-    def keep(self, one: WantedJob, comparison: Comparison) -> JobComparison:
+    def keep(self, job: WantedJob, comparison: Comparison) -> JobComparison:
         """Write the comparison of a job, unless it is what is there.
 
         Raises:
             FileError: It cannot be written.
         """
-        return self.write(one, comparison) if one not in self._known else self._kept(one, comparison, reused=True)
+        return self.write(job, comparison) if job not in self._known else self._stored(job, comparison, reused=True)
 
-    def write(self, one: WantedJob, comparison: Comparison) -> JobComparison:
+    def write(self, job: WantedJob, comparison: Comparison) -> JobComparison:
         """Write the comparison of a job.
 
         Raises:
             FileError: It cannot be written.
         """
-        made_from = _made_from(self._settings, one, comparison.checkpoint, *comparison.snapshots)
-        comparison = replace(comparison, job=str(one), made_from=made_from)
-        new_files.write_over(self.path / self._names[one], files.dump(comparison))
-        return self._kept(one, comparison, reused=False)
+        made_from = _made_from(self._settings, job, comparison.checkpoint, *comparison.snapshots)
+        comparison = replace(comparison, job=str(job), made_from=made_from)
+        new_files.write_over(self.path / self._names[job], files.dump(comparison))
+        return self._stored(job, comparison, reused=False)
 
-    def _kept(self, one: WantedJob, comparison: Comparison, *, reused: bool) -> JobComparison:
-        return JobComparison(wanted=one, outcome=comparison, reused=reused, file=self.path / self._names[one])
+    def _stored(self, job: WantedJob, comparison: Comparison, *, reused: bool) -> JobComparison:
+        return JobComparison(job=job, outcome=comparison, reused=reused, file=self.path / self._names[job])
 
-    def _stands(self, name: str) -> bool:
+    def _is_file(self, name: str) -> bool:
         return os.path.lexists(self.path / name)
 
 
 def _made_from(
-    settings: str, one: WantedJob, checkpoint: Checkpoint | None, old: Snapshot, new: Snapshot
+    settings: str, job: WantedJob, checkpoint: Checkpoint | None, old: Snapshot, new: Snapshot
 ) -> str | None:
     """Return the SHA-256 of what decides about a comparison; None where a part of that has no identity.
 
@@ -279,13 +279,13 @@ def _made_from(
     topics they are. What was written to the topics since is none of it: records are only added, and a comparison gets
     old for that.
     """
-    committed = [group.offsets for group in old.groups if group.name == one.group]
+    committed = [group.offsets for group in old.groups if group.name == job.group]
     itself = (
-        [each for offsets in committed for each in map(astuple, offsets)] if checkpoint is None else checkpoint.pins
+        [offset for offsets in committed for offset in map(astuple, offsets)] if checkpoint is None else checkpoint.pins
     )
     clusters = [[snapshot.cluster_id, [(topic.name, topic.id) for topic in snapshot.topics]] for snapshot in (old, new)]
     known = all(snapshot.cluster_id and all(topic.id for topic in snapshot.topics) for snapshot in (old, new))
     if not known or not itself:
         return None
     uri = None if checkpoint is None else checkpoint.uri
-    return sha256(json.dumps([settings, str(one), uri, itself, clusters]).encode()).hexdigest()
+    return sha256(json.dumps([settings, str(job), uri, itself, clusters]).encode()).hexdigest()

@@ -13,14 +13,14 @@ from offsetwise.model import Cluster, Reconciliation, Snapshot
 from offsetwise.pipeline.start import install_pyspark, start_spark
 from offsetwise.ports.looks import disagreements, seen_log
 from offsetwise.position import offset_of, offset_or_none
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import read_cluster, reader_of
 
 if TYPE_CHECKING:
     from offsetwise.pipeline.reconcile import TopicLog
 
 
-def reconcile(migration: Migration, topic: str, *, progress: Progress = unheard) -> Reconciliation:
+def reconcile(migration: Migration, topic: str, *, progress: Progress = no_progress) -> Reconciliation:
     """Count what both clusters hold of a whole topic, on Spark.
 
     Args:
@@ -93,35 +93,35 @@ def _topic_log(
     return TopicLog(properties=properties, topic=name, ranges=tuple(ranges)), snapshot
 
 
-def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog, taken: Snapshot) -> None:
+def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog, snapshot: Snapshot) -> None:
     """Go on only where the logs that were read are still there, whole, and still the same.
 
     Raises:
         ClusterError: They are not, or nobody tells.
     """
     config = migration.cluster(side)
-    topics, there = {each.name: each for each in taken.topics}, taken.partitions()
-    ranges = reader_of(config).log_ranges(config, [each.topic_partition for each in log.ranges])
-    for each in log.ranges:
-        found = ranges[each.topic_partition]
-        now, end = offset_or_none(found.log_start), offset_or_none(found.hw)
-        first = seen_log(taken, topics.get(log.topic), there.get(each.topic_partition))
-        differs = next(disagreements(side, first, found), None)
-        where = f"{each.topic_partition} on {migration.cluster(side).name!r}"
-        told = None
+    topics, there = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
+    ranges = reader_of(config).log_ranges(config, [offset_range.topic_partition for offset_range in log.ranges])
+    for offset_range in log.ranges:
+        current = ranges[offset_range.topic_partition]
+        now, end = offset_or_none(current.log_start), offset_or_none(current.hw)
+        first = seen_log(snapshot, topics.get(log.topic), there.get(offset_range.topic_partition))
+        differs = next(disagreements(side, first, current), None)
+        where = f"{offset_range.topic_partition} on {migration.cluster(side).name!r}"
+        reason = None
         if now is None or end is None:
-            told = "but the broker did not say. Retention may have passed"
+            reason = "but the broker did not say. Retention may have passed"
         elif differs is not None:
-            told = f"and two looks differ: {differs}. No log start goes back nor does a log become shorter"
-        if now is None or told is not None:
+            reason = f"and two looks differ: {differs}. No log start goes back nor does a log become shorter"
+        if now is None or reason is not None:
             raise ClusterError(
-                f"{where}: expected its log start and end once more after the records were read, {told}, so the counts "
-                "cannot be relied on.",
+                f"{where}: expected its log start and end once more after the records were read, {reason}, so the "
+                "counts cannot be relied on.",
                 fix="Check the broker that leads it, then run it again.",
             )
-        if now > each.start:
+        if now > offset_range.start:
             raise ClusterError(
-                f"{where}: retention moved the log start from {each.start:,} to {now:,} while the records were read, "
-                "so the counts cannot be relied on.",
+                f"{where}: retention moved the log start from {offset_range.start:,} to {now:,} while the records "
+                "were read, so the counts cannot be relied on.",
                 fix="Run it again; extend the topic's retention until the migration is over.",
             )

@@ -41,7 +41,7 @@ from offsetwise.pipeline.start import install_pyspark
 from offsetwise.plan.gate import mirrored
 from offsetwise.plan.options import STILL_FOR_S
 from offsetwise.position import offset_of
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.proof import match_of, prove
 from offsetwise.streams.reader import look_at_logs, read_cluster
 from offsetwise.workflow.scenes import check_two_clusters
@@ -63,7 +63,7 @@ def cutover(
     until_copied: bool = False,
     records: bool = True,
     heard: Callable[[Cutover], None] = lambda _: None,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
     wait: Callable[[float], object] = time.sleep,
 ) -> Cutover:
     """Look at the old cluster's logs again and again: whether they stand still, and are on the new cluster.
@@ -89,7 +89,7 @@ def cutover(
     """
     watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
     while True:
-        heard(judged := watch.look(again=until_copied))
+        heard(judged := watch.observe(again=until_copied))
         if judged.state.reaches(watch.goal) or (watch.logs.is_over and not until_copied):
             return judged
         wait(watch.pause_s(every_s))
@@ -107,9 +107,9 @@ def watch_logs(
 
     The arguments and errors are those of `cutover`.
     """
-    watch = _CutoverWatch(migration, topics, None, still_for_s=still_for_s, records=records, progress=unheard)
+    watch = _CutoverWatch(migration, topics, None, still_for_s=still_for_s, records=records, progress=no_progress)
     while True:
-        heard(watch.look(again=True))
+        heard(watch.observe(again=True))
         time.sleep(watch.pause_s(EVERY_S))
 
 
@@ -149,7 +149,7 @@ class _CutoverWatch:
         self.copies_s = -COPIES_EVERY_S
         self.problems: tuple[Problem, ...] = ()
 
-    def look(self, *, again: bool) -> Cutover:
+    def observe(self, *, again: bool) -> Cutover:
         """Look once; for the copies too of topics whose logs stand still, and at the logs once more behind that.
 
         Args:
@@ -162,7 +162,7 @@ class _CutoverWatch:
                 self.copies = {**self.copies, **self._compare_copies(topics)}
                 self._look_at_logs()
         except (ClusterUnreachableError, ClusterAuthError) as error:
-            if not again or not self.logs.looks:
+            if not again or not self.logs.look_count:
                 raise
             self.logs.missed()
             self.problems = (partition_unreadable.problem(error.problem, fix=error.fix),)
@@ -175,7 +175,7 @@ class _CutoverWatch:
             plan=self.digest,
             began_at=self.began_at,
             taken_at=self.taken_at,
-            looks_taken=self.logs.looks,
+            looks_taken=self.logs.look_count,
             still_for_ms=self.logs.still_for_ms,
             state=state_of(rows),
             old=ClusterRef(name=self.migration.source.name, cluster_id=self.logs.cluster_id, taken_at=self.taken_at),
@@ -193,18 +193,18 @@ class _CutoverWatch:
 
     def _look_at_logs(self) -> None:
         began_ms = time.monotonic_ns() // 1_000_000
-        look = look_at_logs(self.migration, self.topics, self.logs.ends)
+        observation = look_at_logs(self.migration, self.topics, self.logs.ends)
         over_ms, now = time.monotonic_ns() // 1_000_000, datetime.now(UTC)
-        self._require_same_cluster(look.cluster_id)
-        if not look.logs and not self.logs.looks:
+        self._require_same_cluster(observation.cluster_id)
+        if not observation.logs and not self.logs.look_count:
             raise ClusterError(
                 f"{self.migration.source.name!r}: expected the topics {', '.join(self.topics)}, found none of them. "
                 "Nothing was watched.",
                 fix="Correct the topics' names, or grant DESCRIBE on them.",
             )
-        self.problems = look.problems
+        self.problems = observation.problems
         self.taken_at = time_of(now)
-        self.logs.heard(look, began_ms=began_ms, over_ms=over_ms, clock_ms=round(now.timestamp() * 1000))
+        self.logs.heard(observation, began_ms=began_ms, over_ms=over_ms, clock_ms=round(now.timestamp() * 1000))
 
     def _require_same_cluster(self, cluster_id: str | None) -> None:
         planned = None if self.plan is None else self.plan.requirements.old.cluster_id
@@ -223,8 +223,8 @@ class _CutoverWatch:
         """Name the topics whose copies have to be looked for: not where all are known to be there, nor too often."""
         if time.monotonic() - self.copies_s < COPIES_EVERY_S:
             return ()
-        unknown = {at.topic for at, end in self.logs.ends.items() if not self._is_copied(at, end)}
-        return tuple(sorted(unknown & self.logs.frozen_topics))
+        undecided = {at.topic for at, end in self.logs.ends.items() if not self._is_copied(at, end)}
+        return tuple(sorted(undecided & self.logs.frozen_topics))
 
     def _is_copied(self, at: TopicPartition, end: int) -> bool:
         copies = self.copies.get(at)
@@ -257,13 +257,15 @@ class _CutoverWatch:
             if finding.code == not_yet_mirrored.code
         }
         return {
-            row.topic_partition: _found(row, row.old.hw, migration, results.get(row.topic_partition))
+            row.topic_partition: _copies_of(row, row.old.hw, migration, results.get(row.topic_partition))
             for row in compared.partitions
             if row.old.hw is not None
         }
 
 
-def _found(row: PartitionComparison, end: AnyPosition, migration: Migration, behind: str | None) -> CopiesFound:
+def _copies_of(
+    row: PartitionComparison, end: AnyPosition, migration: Migration, lag_message: str | None
+) -> CopiesFound:
     outcome = mirrored(row, migration.link)
     there = "an unknown offset" if row.new.hw is None else f"{row.new.hw:,}"
     longer = row.new.hw is not None and row.new.hw > end
@@ -277,11 +279,11 @@ def _found(row: PartitionComparison, end: AnyPosition, migration: Migration, beh
         message = "It holds no record that could be copied."
     elif outcome is Outcome.PASSED:
         message = f"Its last record is on the new cluster, where {row.new_topic_partition} ends at {there}."
-    elif behind is not None:
-        message = behind
+    elif lag_message is not None:
+        message = lag_message
     else:
         message = f"Whether its last record is on the new cluster is not known: {row.evidence.reason}"
-    return CopiesFound(end=offset_of(end), outcome=outcome, told=message)
+    return CopiesFound(end=offset_of(end), outcome=outcome, message=message)
 
 
 def _with_ends_committed(old: Snapshot, migration: Migration) -> Snapshot:

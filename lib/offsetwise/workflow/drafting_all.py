@@ -16,7 +16,7 @@ from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sets.file import require_few
 from offsetwise.plan.sets.several_jobs import request_of, require_for_several
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.workflow.comparing import compare_each
 from offsetwise.workflow.comparing_all import MAX_AGE_S, all_jobs, file_names
 from offsetwise.workflow.plan_folder import JobPlan, PlanFolder, plan_name
@@ -34,21 +34,21 @@ def _ignored(_: WantedJob, __: Comparison | OffsetwiseError) -> None:
 def draft_all(
     migration: Migration,
     request: DraftRequest,
-    wanted: Sequence[WantedJob] | None = None,
+    requested: Sequence[WantedJob] | None = None,
     *,
     wave: str | None = None,
     out: Path | None = None,
     max_age_s: float = MAX_AGE_S,
     compared: Mapping[WantedJob, Comparison] = MappingProxyType({}),
     heard: Heard = _ignored,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> Iterator[tuple[WantedJob, JobPlan | OffsetwiseError]]:
     """Draft a plan for each of many jobs from one reading of each cluster, and one search for the records of all.
 
     Args:
         migration: Of which the jobs are.
         request: What to write. Each job gets those of the targets that move jobs of its engine.
-        wanted: The jobs; None for all of the migration file.
+        requested: The jobs; None for all of the migration file.
         wave: The wave whose jobs these are.
         out: A folder for the plans, their comparisons and the set. A plan there that still holds is not drafted again.
         max_age_s: How old the comparison of such a plan may be.
@@ -62,7 +62,7 @@ def draft_all(
     Raises:
         OffsetwiseError: Nothing more can be drafted. What was written before stays.
     """
-    jobs = _jobs(migration, request, wanted)
+    jobs = _jobs(migration, request, requested)
     names = file_names(migration, jobs)
     folder = None if out is None else PlanFolder(out, migration, request, max_age_s, names)
     done: dict[WantedJob, JobPlan | OffsetwiseError] = {}
@@ -73,10 +73,10 @@ def draft_all(
         folder.finish(plan_set_of(migration, [(job, done[job]) for job in jobs], wave=wave))
 
 
-def _jobs(migration: Migration, request: DraftRequest, wanted: Sequence[WantedJob] | None) -> tuple[WantedJob, ...]:
+def _jobs(migration: Migration, request: DraftRequest, requested: Sequence[WantedJob] | None) -> tuple[WantedJob, ...]:
     """Return the jobs of a request, each once, if it may be of several."""
     require_for_several(request)
-    jobs = tuple(dict.fromkeys(wanted or all_jobs(migration)))
+    jobs = tuple(dict.fromkeys(requested or all_jobs(migration)))
     require_few(len(jobs), "draft: expected")
     return jobs
 
@@ -113,12 +113,12 @@ def _compared(  # noqa: PLR0917 - what is compared, and who hears of it
 ) -> Iterator[tuple[WantedJob, Comparison | JobPlan | OffsetwiseError]]:
     """Yield each job compared, or its plan where that still holds, or why it cannot be compared."""
     yield from ((job, compared[job]) for job in jobs if job in compared)
-    left = [job for job in jobs if job not in compared]
-    if not left:
+    remaining = [job for job in jobs if job not in compared]
+    if not remaining:
         return
-    beside = folder is None or not all(map(folder.has, left))
+    start_spark = folder is None or not all(map(folder.has, remaining))
     known = None if folder is None else folder.known
-    for job, outcome in compare_each(migration, left, progress=progress, known=known, spark_beside=beside):
+    for job, outcome in compare_each(migration, remaining, progress=progress, known=known, spark_beside=start_spark):
         heard(job, outcome)
         yield job, outcome if folder is None else folder.reused.get(job, outcome)
 
@@ -131,8 +131,8 @@ def _drafted_each(
     for (job, comparison), times in zip(compared.items(), newest, strict=True):
         now = time_of(datetime.now(UTC))
         try:
-            asked = replace(request_of(request, job, comparison), newest=times)
-            yield job, draft_compared(migration, asked, comparison, drafted_at=now, progress=progress)
+            job_request = replace(request_of(request, job, comparison), newest=times)
+            yield job, draft_compared(migration, job_request, comparison, drafted_at=now, progress=progress)
         except OffsetwiseError as error:
             yield job, error
 

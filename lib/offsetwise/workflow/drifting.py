@@ -13,7 +13,7 @@ from offsetwise.model import Checkpoint, CheckpointRequirement, Cluster, Plan, S
 from offsetwise.plan.drift import Drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.drift import drift as drift_of
 from offsetwise.plan.sinks.settling import moved
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import read_cluster, read_whole
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.scenes import digests
@@ -21,7 +21,7 @@ from offsetwise.workflow.sinks import transactions_of
 
 
 def drift_of_sink(
-    plan: Plan, migration: Migration, sink: SinkSnapshot | None, *, progress: Progress = unheard
+    plan: Plan, migration: Migration, sink: SinkSnapshot | None, *, progress: Progress = no_progress
 ) -> tuple[Drift, ...]:
     """Report what is not as it was reviewed of the transactions that a plan ends; see `drift`."""
     if plan.requirements.sink is None:
@@ -33,7 +33,7 @@ ReadPart: TypeAlias = Callable[[Cluster, tuple[str, ...], tuple[str, ...]], Snap
 """Returns a snapshot of these topics and consumer groups of a cluster."""
 
 
-def shared_reading(migration: Migration, plans: Iterable[Plan], *, progress: Progress = unheard) -> ReadPart:
+def shared_reading(migration: Migration, plans: Iterable[Plan], *, progress: Progress = no_progress) -> ReadPart:
     """Read both clusters once for all plans, and return what hands each plan its part; see `drift`.
 
     Args:
@@ -77,7 +77,7 @@ def drift(
     *,
     sink: SinkSnapshot | None = None,
     read: ReadPart | None = None,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> tuple[Drift, ...]:
     """Read again what a plan requires, and say what is not as it was reviewed. No record is read.
 
@@ -106,20 +106,20 @@ def drift(
             *of_sink,
         )
     read = read or partial(_read_part, migration, progress)
-    taken = {side: read(side, topics, groups) for side, topics, groups in _required_parts(plan)}
+    snapshots = {side: read(side, topics, groups) for side, topics, groups in _required_parts(plan)}
     checkpoint, files_now = _checkpoint(requirements.checkpoint, migration)
-    moved_on = drift_of(plan, taken[Cluster.OLD], taken[Cluster.NEW], checkpoint, files=files_now)
+    moved_on = drift_of(plan, snapshots[Cluster.OLD], snapshots[Cluster.NEW], checkpoint, files=files_now)
     return (*moved_on, *drift_of_targets(plan, requirements, migration), *of_sink)
 
 
 def _checkpoint(
-    wanted: CheckpointRequirement | None, migration: Migration
+    required: CheckpointRequirement | None, migration: Migration
 ) -> tuple[Checkpoint | None, Mapping[str, str]]:
     """Read a checkpoint as it is now, and digests of its files; None where it cannot be: it may have changed."""
-    if wanted is None:
+    if required is None:
         return None, {}
     try:
-        checkpoint = read_checkpoint(wanted.uri, roots=migration.checkpoint_roots, batches=0)
-        return checkpoint, digests(migration, checkpoint, [path for path, _ in wanted.files])
+        checkpoint = read_checkpoint(required.uri, roots=migration.checkpoint_roots, batches=0)
+        return checkpoint, digests(migration, checkpoint, [path for path, _ in required.files])
     except (CheckpointError, StorageError):
         return None, {}

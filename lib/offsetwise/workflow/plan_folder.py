@@ -117,7 +117,7 @@ class PlanFolder:
         if plan is not None:
             self.reused[job] = JobPlan(job=job, plan=plan, file=file.name, content=content, reused=True)
             return comparison
-        written = next((each for each in map(file.with_suffix, _WRITTEN) if os.path.lexists(each)), None)
+        written = next((path for path in map(file.with_suffix, _WRITTEN) if os.path.lexists(path)), None)
         if written is not None:
             raise FileError(
                 f"{file}: expected a plan that nobody has begun to apply, to draft it again, found {written.name}. "
@@ -137,8 +137,8 @@ class PlanFolder:
         except (FileError, PlanError):
             return None
         required = plan.requirements
-        asked = (request.targets, request.author, request.editors, request.cutover)
-        same = (plan.targets, plan.author, plan.editors, required.cutover) == asked and request.cutover_ms is None
+        expected = (request.targets, request.author, request.editors, request.cutover)
+        same = (plan.targets, plan.author, plan.editors, required.cutover) == expected and request.cutover_ms is None
         settled = plan.settings == accepted(takers(request), request.settings)
         settled = settled and (plan.left_unset == () or request.unset is not None)
         elsewhere = required.targets or required.tables or required.sink

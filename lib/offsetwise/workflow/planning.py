@@ -33,7 +33,7 @@ from offsetwise.plan.sinks.settling import ends_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type, target_types
 from offsetwise.ports.stream import spec_of
 from offsetwise.position import offset_or_none
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import offsets_for_times, timestamps_at
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.workflow.comparing import compare
@@ -49,7 +49,7 @@ def draft(
     drafted_at: str,
     comparison: Comparison | None = None,
     sink: SinkSnapshot | None = None,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> Plan:
     """Draft a plan from a checkpoint's or a group's positions.
 
@@ -85,7 +85,7 @@ def draft_compared(
     comparison: Comparison,
     *,
     drafted_at: str,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> Plan:
     """Draft a plan from a comparison that was made just now with the live clusters, as `draft` makes one itself.
 
@@ -100,7 +100,7 @@ def draft_compared(
         PlanError: The plan may not be made; every reason is named.
         ClusterError: A cluster cannot be read.
     """
-    return _consistent(_drafted(migration, request, drafted_at=drafted_at, made=comparison, progress=progress))
+    return _consistent(_drafted(migration, request, drafted_at=drafted_at, prepared=comparison, progress=progress))
 
 
 def _consistent(plan: Plan) -> Plan:
@@ -160,28 +160,28 @@ def _drafted(
     sink: SinkSnapshot | None = None,
     progress: Progress,
     repaired: Checkpoint | None = None,
-    made: Comparison | None = None,
+    prepared: Comparison | None = None,
 ) -> Plan:
-    settling = None
+    ending = None
     check_request(request)
     _check_cutover(migration, request)
     if request.mark_settled or ends_of(request.targets):
         transactions = request.sink or sink_of(migration, request, comparison, snapshot=sink, progress=progress)
         request = replace(request, sink=transactions)
     if ends_of(request.targets):
-        settling = settling_of(
+        ending = settling_of(
             migration, request, transactions, now_ms=epoch_ms(drafted_at), snapshot=sink, progress=progress
         )
         if all(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in request.targets):
             of = migration.checkpoint(request.checkpoint or "")
             read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
-            return draft_settling(read, settling, migration, request, drafted_at=drafted_at)
+            return draft_settling(read, ending, migration, request, drafted_at=drafted_at)
     if comparison is None:
-        comparison = made or _compared(migration, request, repaired, progress)
+        comparison = prepared or _compared(migration, request, repaired, progress)
         request = _with_readings(migration, request, comparison, progress)
     else:
         request = replace(request, before=(*request.before, *_read_before(comparison, request)))
-    plan = draft_plan(comparison, migration, request, drafted_at=drafted_at, settling=settling)
+    plan = draft_plan(comparison, migration, request, drafted_at=drafted_at, ending=ending)
     return replace(plan, from_files=True) if comparison.from_files else plan
 
 
@@ -303,5 +303,5 @@ def newest_of(
         {row.new_topic_partition: end - 1 for row in comparison.partitions if (end := offset_or_none(row.new.hw))}
         for comparison in comparisons
     ]
-    results = timestamps_at(migration.target, dict.fromkeys(item for each in ends for item in each.items()))
-    return [tuple((key, results[key, offset]) for key, offset in each.items()) for each in ends]
+    results = timestamps_at(migration.target, dict.fromkeys(item for offsets in ends for item in offsets.items()))
+    return [tuple((key, results[key, offset]) for key, offset in offsets.items()) for offsets in ends]

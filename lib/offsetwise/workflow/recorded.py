@@ -81,12 +81,12 @@ def sample_drift(plan: Plan, which: Bundled = Bundled.SPARK) -> tuple[Drift, ...
         sample_comparison(checkpoint.name, which) for checkpoint in sample(which).checkpoints if requirement is not None
     )
     checkpoints = (comparison.checkpoint for comparison in comparisons if comparison.checkpoint is not None)
-    found = next(
+    required_checkpoint = next(
         (checkpoint for checkpoint in checkpoints if requirement is not None and checkpoint.uri == requirement.uri),
         None,
     )
     sink = None if plan.requirements.sink is None else sample_sink(which)
-    return (*drift(plan, *_snapshots(which), found), *drift_of_sink(plan, sample(which), sink))
+    return (*drift(plan, *_snapshots(which), required_checkpoint), *drift_of_sink(plan, sample(which), sink))
 
 
 def _snapshots(which: Bundled) -> tuple[Snapshot, Snapshot]:

@@ -59,7 +59,7 @@ class WantedJob(Subject):
 
 def stage(
     migration: Migration,
-    wanted: Sequence[WantedJob],
+    jobs: Sequence[WantedJob],
     *,
     snapshots: tuple[Snapshot, Snapshot] | None,
     groups: tuple[str, ...],
@@ -69,7 +69,7 @@ def stage(
 
     Args:
         migration: The migration.
-        wanted: The jobs.
+        jobs: The jobs.
         snapshots: Both clusters as read before, instead of the live ones.
         groups: Groups to read beside those of the migration and of the jobs.
         progress: Told each step.
@@ -81,19 +81,19 @@ def stage(
         ClusterError: A cluster cannot be read, or both are one.
         ConfigError: The migration file does not name a checkpoint.
     """
-    read = dict(_read_jobs(migration, wanted, progress, live=snapshots is None))
+    read = dict(_read_jobs(migration, jobs, progress, live=snapshots is None))
     scenes: dict[WantedJob, Scene | OffsetwiseError] = {
         job: error for job, error in read.items() if isinstance(error, OffsetwiseError)
     }
     readable = {job: subject for job, subject in read.items() if isinstance(subject, ReadSubject)}
     if not readable:
         return scenes
-    seen = _seen(migration, list(readable.values()), snapshots, groups, progress)
-    beside: Scene | None = None
+    snapshots_of = _snapshots_of(migration, list(readable.values()), snapshots, groups, progress)
+    previous: Scene | None = None
     for job, subject in readable.items():
         try:
-            beside = Scene.of(migration, subject, *seen(subject), live=snapshots is None, beside=beside)
-            scenes[job] = _with_queries(beside)
+            previous = Scene.of(migration, subject, *snapshots_of(subject), live=snapshots is None, sibling=previous)
+            scenes[job] = _with_queries(previous)
         except (CheckpointError, ClusterError) as error:
             scenes[job] = error
     return scenes
@@ -127,23 +127,23 @@ def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReadin
 
 
 def _read_jobs(
-    migration: Migration, wanted: Sequence[WantedJob], progress: Progress, *, live: bool
+    migration: Migration, jobs: Sequence[WantedJob], progress: Progress, *, live: bool
 ) -> Iterator[tuple[WantedJob, ReadSubject | OffsetwiseError]]:
     """Read the checkpoints, several at a time: an object store makes each wait."""
     itself = BelongsTo(cluster=Cluster.OLD, reason="A group's offsets are read from the old cluster itself.")
-    total = sum(job.checkpoint is not None for job in wanted)
-    configs = {job: migration.checkpoint(job.checkpoint) for job in wanted if job.checkpoint is not None}
+    total = sum(job.checkpoint is not None for job in jobs)
+    configs = {job: migration.checkpoint(job.checkpoint) for job in jobs if job.checkpoint is not None}
     step, done = "read the checkpoint" if total == 1 else "read the checkpoints", 0
     if total:
         progress(step, 0, total)
     pool = ThreadPoolExecutor(min(_CHECKPOINTS_AT_ONCE, max(1, total)), thread_name_prefix="offsetwise-checkpoint")
     try:
         under_way = {job: pool.submit(_read_job, migration, config, job, live=live) for job, config in configs.items()}
-        for one in wanted:
-            if one not in under_way:
-                yield one, ReadSubject.of(one, migration, stated=itself)
+        for requested_job in jobs:
+            if requested_job not in under_way:
+                yield requested_job, ReadSubject.of(requested_job, migration, stated=itself)
                 continue
-            yield one, under_way[one].result()
+            yield requested_job, under_way[requested_job].result()
             done += 1
             progress(step, done, total)
     finally:
@@ -151,18 +151,18 @@ def _read_jobs(
 
 
 def _read_job(
-    migration: Migration, config: CheckpointConfig, wanted: WantedJob, *, live: bool
+    migration: Migration, config: CheckpointConfig, job: WantedJob, *, live: bool
 ) -> ReadSubject | OffsetwiseError:
     cluster = config.belongs_to
     try:
-        read = _checkpoint(migration, config, wanted)
+        read = _checkpoint(migration, config, job)
         subject = ReadSubject.of(
-            wanted,
+            job,
             migration,
             read=read,
             traits=config.job,
-            rewound_to=wanted.rewind_to,
-            beside=_beside(migration, config),
+            rewound_to=job.rewind_to,
+            other_positions=_other_positions(migration, config),
             sink=ask_sink(migration, config, read) if live else None,
             stated=None if cluster is None else BelongsTo(cluster=cluster, reason="The migration file states it."),
         )
@@ -172,7 +172,7 @@ def _read_job(
     return subject
 
 
-def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosition, ...]:
+def _other_positions(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosition, ...]:
     """Read the positions of the application that reads the same stream, where one is stated."""
     if config.job.application is None:
         return ()
@@ -182,10 +182,10 @@ def _beside(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosit
     return tuple(at for source in read.sources for at in its.positions(source))
 
 
-def _checkpoint(migration: Migration, config: CheckpointConfig, wanted: WantedJob) -> Checkpoint:
-    read, rewind_to = wanted.repaired, wanted.rewind_to
+def _checkpoint(migration: Migration, config: CheckpointConfig, job: WantedJob) -> Checkpoint:
+    read, rewind_to = job.repaired, job.rewind_to
     if read is None:
-        read = (read_newest if wanted.newest else read_checkpoint)(config.uri, roots=migration.checkpoint_roots)
+        read = (read_newest if job.newest else read_checkpoint)(config.uri, roots=migration.checkpoint_roots)
     if config.job.dynamic_cluster is not None:
         read = on_cluster(read, config.job.dynamic_cluster)
     stream = spec_of(migration.source.stream)
@@ -241,7 +241,7 @@ def _topics_of(
     return tuple(sorted(topics | internal)), tuple(sorted(renamed)), tuple(sorted((topics | copies) - renamed))
 
 
-def _seen(
+def _snapshots_of(
     migration: Migration,
     subjects: Sequence[ReadSubject],
     snapshots: tuple[Snapshot, Snapshot] | None,
@@ -262,14 +262,14 @@ def _seen(
     named = [names(subject) for subject in subjects]
     topics = tuple(sorted({topic for of_old, _, _ in named for topic in of_old}))
     old = read_whole(migration, Cluster.OLD, topics=topics, groups=groups, progress=progress)
-    wanted = tuple(sorted({topic for _, renamed, unchanged in named for topic in (*renamed, *unchanged)}))
+    requested = tuple(sorted({topic for _, renamed, unchanged in named for topic in (*renamed, *unchanged)}))
     # What is one is read once: reads of streams count against a quota that jobs share.
-    same = migration.is_one and topics == wanted
-    new = old if same else read_whole(migration, Cluster.NEW, topics=wanted, groups=groups, progress=progress)
+    same = migration.is_one and topics == requested
+    new = old if same else read_whole(migration, Cluster.NEW, topics=requested, groups=groups, progress=progress)
     if not migration.may_be_one:
         check_two_clusters(old, new)
 
-    def seen(subject: ReadSubject) -> tuple[Snapshot, Snapshot]:
+    def snapshots_of_subject(subject: ReadSubject) -> tuple[Snapshot, Snapshot]:
         of_old, renamed, unchanged = names(subject)
         its = always.union(subject.groups)
         ours = old.snapshot(of_old, its)
@@ -280,7 +280,7 @@ def _seen(
             there = replace(there, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=())
         return ours, there
 
-    return seen
+    return snapshots_of_subject
 
 
 @collected_seldom()

@@ -17,7 +17,7 @@ from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import transactions_reader
 from offsetwise.transactions.observed import HeldTransactions
-from offsetwise.transactions.report import Looks, SinkAnswer, report
+from offsetwise.transactions.report import LookPair, SinkAnswer, report
 from offsetwise.transactions.snapshot import SinkSnapshot
 from offsetwise.transactions.timing import seen_timeout_ms
 from offsetwise.transactions.upgrade import TransactionFacts
@@ -32,7 +32,7 @@ class Sink:
 
     stated: CheckpointConfig
     read: Checkpoint
-    held: HeldTransactions
+    transactions: HeldTransactions
     cluster: ClusterConfig
     """Which they write to."""
     after: ClusterConfig
@@ -49,13 +49,13 @@ def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink
     read = read_checkpoint(uri, roots=roots, batches=0)
     progress("read the checkpoint", 1, 1)
     after = migration.sink(stated, moved=True) or cluster
-    return Sink(stated=stated, read=read, held=_held(read, migration), cluster=cluster, after=after)
+    return Sink(stated=stated, read=read, transactions=_transactions_of(read, migration), cluster=cluster, after=after)
 
 
-def look(
+def observe(
     cluster: ClusterConfig,
-    held: HeldTransactions,
-    asked: Iterable[ClusterConfig],
+    pending: HeldTransactions,
+    configs: Iterable[ClusterConfig],
     *,
     topics: tuple[str, ...],
     apart_s: float,
@@ -65,12 +65,14 @@ def look(
     step = f"look twice at cluster {cluster.name}"
     progress(step, 0, 1)
     with collected_seldom():
-        looks = transactions_reader(cluster).look_at_transactions(cluster, held, topics=topics, apart_s=apart_s)
+        observations = transactions_reader(cluster).look_at_transactions(
+            cluster, pending, topics=topics, apart_s=apart_s
+        )
     progress(step, 1, 1)
-    of = {config.name: config for config in asked}
+    of = {config.name: config for config in configs}
     return SinkSnapshot(
         name=cluster.name,
-        looks=looks,
+        looks=observations,
         topics=topics,
         facts=tuple(_facts(config) for config in of.values()),
     )
@@ -86,14 +88,18 @@ def ask_sink(migration: Migration, stated: CheckpointConfig, read: Checkpoint) -
     if cluster is None or not open_transactions(read):
         return None
     try:
-        transactions = _held(read, migration)
-        looks = transactions_reader(cluster).look_at_transactions(cluster, transactions, apart_s=0, timeout_s=_ASIDE_S)
+        transactions = _transactions_of(read, migration)
+        observations = transactions_reader(cluster).look_at_transactions(
+            cluster, transactions, apart_s=0, timeout_s=_ASIDE_S
+        )
     except OffsetwiseError:
         return None
-    sink = Sink(stated=stated, read=read, held=transactions, cluster=cluster, after=cluster)
+    sink = Sink(stated=stated, read=read, transactions=transactions, cluster=cluster, after=cluster)
     return SinkAnswer(
-        transactions=report(transactions, looks, elsewhere=elsewhere(sink, looks)).transactions,
-        timeout_ms=seen_timeout_ms(looks.second.answers[name] for name in transactions.own(looks.second.answers)),
+        transactions=report(transactions, observations, elsewhere=elsewhere(sink, observations)).transactions,
+        timeout_ms=seen_timeout_ms(
+            observations.second.answers[name] for name in transactions.own(observations.second.answers)
+        ),
     )
 
 
@@ -106,11 +112,12 @@ def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
             fix="Give the snapshot of that cluster.",
         )
     answers = snapshot.looks.second.answers
-    left = sorted({transaction.transactional_id for transaction in sink.held.transactions} - answers.keys())
-    if left:
+    missing = sorted({transaction.transactional_id for transaction in sink.transactions.transactions} - answers.keys())
+    if missing:
         raise UsageError(
             f"The snapshot: expected an answer about each transactional id that {sink.read.uri} holds, found none "
-            f"about {left[0]!r}{f' and {len(left) - 1:,} more' if len(left) > 1 else ''}. Nothing was decided.",
+            f"about {missing[0]!r}{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}. Nothing was "
+            "decided.",
             fix="Give the snapshot that was taken for this checkpoint.",
         )
 
@@ -160,22 +167,24 @@ def cluster_of(migration: Migration, stated: CheckpointConfig, checkpoint: str) 
 
 
 def _addresses(stated: CheckpointConfig) -> frozenset[str]:
-    return frozenset(each.strip().lower() for each in (stated.job.sink_servers or "").split(",") if each.strip())
-
-
-def elsewhere(sink: Sink, looks: Looks) -> str | None:
-    """Explain why the sink writes to another cluster than the one that was asked; None where nothing does."""
-    stated, cluster = sink.stated, sink.cluster
-    servers = _addresses(stated)
-    if not servers or servers & (looks.brokers | spec_of(cluster.stream).addresses(cluster.properties)):
-        return None
-    return (
-        f"The migration file states that the sink writes to {stated.job.sink_servers}, which is no broker of cluster "
-        f"{cluster.name!r} (cluster id {looks.cluster_id or 'unknown'}). Correct sink_cluster or sink_servers."
+    return frozenset(
+        address.strip().lower() for address in (stated.job.sink_servers or "").split(",") if address.strip()
     )
 
 
-def _held(read: Checkpoint, migration: Migration) -> HeldTransactions:
+def elsewhere(sink: Sink, observations: LookPair) -> str | None:
+    """Explain why the sink writes to another cluster than the one that was asked; None where nothing does."""
+    stated, cluster = sink.stated, sink.cluster
+    servers = _addresses(stated)
+    if not servers or servers & (observations.brokers | spec_of(cluster.stream).addresses(cluster.properties)):
+        return None
+    return (
+        f"The migration file states that the sink writes to {stated.job.sink_servers}, which is no broker of cluster "
+        f"{cluster.name!r} (cluster id {observations.cluster_id or 'unknown'}). Correct sink_cluster or sink_servers."
+    )
+
+
+def _transactions_of(read: Checkpoint, migration: Migration) -> HeldTransactions:
     details = read.details
     number = details.checkpoint_id
     if number is None or not (details.transactional_id_prefixes or details.transactions):

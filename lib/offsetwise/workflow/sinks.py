@@ -20,8 +20,8 @@ from offsetwise.model import (
     Settlement,
 )
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.sinks.settling import Settling, counted, settle
-from offsetwise.progress import Progress, unheard
+from offsetwise.plan.sinks.settling import Ending, counted, settle
+from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import transactions_reader
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
@@ -30,7 +30,7 @@ from offsetwise.transactions.report import SinkTransactions, report
 from offsetwise.transactions.snapshot import HeldRecords, SinkSnapshot
 from offsetwise.transactions.timing import PREPARED, Timeout, seen_timeout_ms
 from offsetwise.transactions.upgrade import TransactionFacts, Upgrade, judge
-from offsetwise.workflow.sink_looks import Sink, cluster_of, elsewhere, look, read_sink, require_of
+from offsetwise.workflow.sink_looks import Sink, cluster_of, elsewhere, observe, read_sink, require_of
 
 COUNTING: Final = "count the records of transactions"
 """A step of progress."""
@@ -44,7 +44,7 @@ def sink_transactions(
     apart_s: float = 2,
     upgrade: bool = False,
     snapshot: SinkSnapshot | None = None,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> SinkTransactions:
     """Find the transactions of a checkpoint's sinks, and decide about each. Nothing is written or created.
 
@@ -65,10 +65,10 @@ def sink_transactions(
         ClusterError: The cluster gave no answer.
     """
     sink = read_sink(migration, checkpoint, progress)
-    upgrade = upgrade or any(transaction.schema == PREPARED for transaction in sink.held.transactions)
+    upgrade = upgrade or any(transaction.schema == PREPARED for transaction in sink.transactions.transactions)
     if snapshot is None:
-        asked = (sink.after, sink.cluster) if upgrade else (sink.after,)
-        snapshot = look(sink.cluster, sink.held, asked, topics=topics, apart_s=apart_s, progress=progress)
+        configs = (sink.after, sink.cluster) if upgrade else (sink.after,)
+        snapshot = observe(sink.cluster, sink.transactions, configs, topics=topics, apart_s=apart_s, progress=progress)
     else:
         require_of(snapshot, sink)
     return _decided(sink, snapshot, upgrade=upgrade)
@@ -80,7 +80,7 @@ def sink_snapshot(
     *,
     topics: tuple[str, ...] = (),
     apart_s: float = 2,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> SinkSnapshot:
     """Take down what the cluster of some checkpoints' sinks says, so that `sink_transactions` needs none later.
 
@@ -94,8 +94,8 @@ def sink_snapshot(
     Raises:
         UsageError: The sinks write to several clusters; else as `sink_transactions`.
     """
-    sinks = [read_sink(migration, each, progress) for each in checkpoints]
-    clusters = {each.cluster.name: each.cluster for each in sinks}
+    sinks = [read_sink(migration, checkpoint, progress) for checkpoint in checkpoints]
+    clusters = {sink.cluster.name: sink.cluster for sink in sinks}
     if len(clusters) != 1:
         raise UsageError(
             f"Checkpoints {', '.join(checkpoints)}: expected sinks that write to one cluster, found "
@@ -103,38 +103,37 @@ def sink_snapshot(
             fix="Take one snapshot for each of these clusters.",
         )
     ((_, cluster),) = clusters.items()
-    asked = (cluster, *(each.after for each in sinks))
-    held = together(each.held for each in sinks)
-    taken = look(cluster, held, asked, topics=topics, apart_s=apart_s, progress=progress)
-    planned = {
-        each.name: each for sink in sinks for row in _decided(sink, taken, upgrade=False).open for each in _begun(row)
-    }
+    configs = (cluster, *(sink.after for sink in sinks))
+    pending = together(sink.transactions for sink in sinks)
+    snapshot = observe(cluster, pending, configs, topics=topics, apart_s=apart_s, progress=progress)
+    still_open = (row for sink in sinks for row in _decided(sink, snapshot, upgrade=False).open)
+    planned = {transaction.name: transaction for row in still_open for transaction in _begun(row)}
     progress(COUNTING, 0, 1)
     logs = transactions_reader(cluster).read_ends(cluster, tuple(planned.values()), count=True).logs
     progress(COUNTING, 1, 1)
-    return replace(taken, records=_counted_records(logs))
+    return replace(snapshot, records=_counted_records(logs))
 
 
 def _counted_records(logs: Mapping[TransactionPlace, ShownTransaction]) -> tuple[HeldRecords, ...]:
     return tuple(
         HeldRecords(
-            **place.partition._asdict(),
-            producer_id=place.producer_id,
-            start_offset=place.start_offset,
+            **position.partition._asdict(),
+            producer_id=position.producer_id,
+            start_offset=position.start_offset,
             records=shown.records,
         )
-        for place, shown in logs.items()
+        for position, shown in logs.items()
     )
 
 
 def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransactions:
-    looks = snapshot.looks_of(sink.held)
+    observations = snapshot.looks_of(sink.transactions)
     with collected_seldom():
-        transactions = report(sink.held, looks, elsewhere=elsewhere(sink, looks))
+        transactions = report(sink.transactions, observations, elsewhere=elsewhere(sink, observations))
     after = snapshot.facts_of(sink.after.name)
-    own = (looks.second.answers[name] for name in sink.held.own(looks.second.answers))
+    own = (observations.second.answers[name] for name in sink.transactions.own(observations.second.answers))
     timeout = Timeout(stated_ms=sink.stated.job.transaction_timeout_ms, seen_ms=seen_timeout_ms(own))
-    transactions = replace(transactions, findings=tuple(_findings(sink.held, transactions, after, timeout)))
+    transactions = replace(transactions, findings=tuple(_findings(sink.transactions, transactions, after, timeout)))
     if not upgrade:
         return transactions
     return replace(
@@ -158,13 +157,13 @@ def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
 
 
 def _findings(
-    held: HeldTransactions, made: SinkTransactions, after: TransactionFacts, timeout: Timeout
+    pending: HeldTransactions, decided: SinkTransactions, after: TransactionFacts, timeout: Timeout
 ) -> Iterator[Finding]:
     """Yield what is worth knowing before the job starts again."""
     for problem in transaction_timeout_refused(after, timeout):
         yield transaction_timeout_refused.finding(problem.message, fix=problem.fix)
-    others = [row.transactional_id or "" for row in made.transactions if row.decision is Decision.OTHER_JOB]
-    for prefix, strategy in held.strategies().items():
+    others = [row.transactional_id or "" for row in decided.transactions if row.decision is Decision.OTHER_JOB]
+    for prefix, strategy in pending.strategies().items():
         names = [name for name in others if name.startswith(prefix)]
         if strategy is NamingStrategy.POOLING and names:
             for problem in prefix_overlaps(prefix, f"{min(names)} of another job"):
@@ -172,20 +171,20 @@ def _findings(
 
 
 def _upgrade(
-    of: Sink, made: SinkTransactions, sink: TransactionFacts, after: TransactionFacts, timeout: Timeout
+    of: Sink, decided: SinkTransactions, sink: TransactionFacts, after: TransactionFacts, timeout: Timeout
 ) -> Upgrade:
     return judge(
         of.read,
         sink,
         after,
         timeout=timeout,
-        live=any(transaction.decision is Decision.LIVE for transaction in made.transactions),
+        live=any(transaction.decision is Decision.LIVE for transaction in decided.transactions),
         damage=next((problem.message for problem in of.read.problems if problem.code == checkpoint_damaged.code), None),
     )
 
 
 def transactions_of(
-    migration: Migration, plan: Plan, *, snapshot: SinkSnapshot | None = None, progress: Progress = unheard
+    migration: Migration, plan: Plan, *, snapshot: SinkSnapshot | None = None, progress: Progress = no_progress
 ) -> SinkTransactions:
     """Find the transactions again that a plan was drafted for; see `sink_transactions`."""
     required, sink = plan.requirements.checkpoint, plan.requirements.sink
@@ -201,7 +200,7 @@ def sink_of(
     comparison: Comparison | None,
     *,
     snapshot: SinkSnapshot | None = None,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> SinkTransactions:
     """Look at the transactions of the sinks of whatever a plan is drafted from; see `sink_transactions`.
 
@@ -231,20 +230,20 @@ def sink_of(
 def settling_of(
     migration: Migration,
     request: DraftRequest,
-    found: SinkTransactions,
+    decided: SinkTransactions,
     *,
     now_ms: int,
     snapshot: SinkSnapshot | None = None,
-    progress: Progress = unheard,
-) -> Settling:
+    progress: Progress = no_progress,
+) -> Ending:
     """Plan the end of the transactions of a checkpoint's sinks that the request's targets end.
 
     Args:
         migration: The migration.
         request: What to write, and what people decided; it names the checkpoint.
-        found: What the cluster of the sink says; see `sink_of`.
+        decided: What the cluster of the sink says; see `sink_of`.
         now_ms: The time now.
-        snapshot: What `found` was decided from, where it is no live cluster: it has counted the records.
+        snapshot: What `decided` was decided from, where it is no live cluster: it has counted the records.
         progress: Told each step.
 
     Raises:
@@ -255,11 +254,11 @@ def settling_of(
     name = request.checkpoint or ""
     stated = migration.checkpoint(name)
     cluster = cluster_of(migration, stated, name)
-    topics = tuple(dict.fromkeys((*request.sink_topics, *found.topics_of_ends)))
-    result = settle(found, cluster=cluster.name, topics=topics, request=request, job=stated.job, now_ms=now_ms)
+    topics = tuple(dict.fromkeys((*request.sink_topics, *decided.topics_of_ends)))
+    result = settle(decided, cluster=cluster.name, topics=topics, request=request, job=stated.job, now_ms=now_ms)
     if snapshot is not None:
         return counted(result, snapshot.counts())
     progress(COUNTING, 0, 1)
     ends = transactions_reader(cluster).read_ends(cluster, result.transactions, count=True)
     progress(COUNTING, 1, 1)
-    return counted(result, {place: shown.records for place, shown in ends.logs.items()})
+    return counted(result, {position: shown.records for position, shown in ends.logs.items()})

@@ -12,8 +12,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from offsetwise import files
 from offsetwise.model import Checkpoint
 from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
@@ -115,11 +113,7 @@ def _body(checkpoint: Checkpoint) -> dict[str, Any]:
     return body
 
 
-@pytest.fixture(params=NAMES)
-def sample(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
+@with_cases("sample", NAMES)
 def test_a_recorded_checkpoint_reads_as_its_golden_file_says(sample: str) -> None:
     body = _body(read_checkpoint(str(SAMPLES / sample)))
     golden = GOLDEN / f"{sample}.json"
@@ -130,6 +124,7 @@ def test_a_recorded_checkpoint_reads_as_its_golden_file_says(sample: str) -> Non
     assert body == json.loads(golden.read_text())
 
 
+@with_cases("sample", NAMES)
 def test_the_golden_files_agree_with_a_second_parser(sample: str) -> None:
     golden = json.loads((GOLDEN / f"{sample}.json").read_text())
     expected = _second_opinion(SAMPLES / sample)
@@ -137,6 +132,7 @@ def test_the_golden_files_agree_with_a_second_parser(sample: str) -> None:
     assert {key: golden[key] for key in expected} == expected
 
 
+@with_cases("sample", NAMES)
 def test_every_retained_batch_agrees_with_a_second_parser(sample: str) -> None:
     folder = SAMPLES / sample
     checkpoint = read_checkpoint(str(folder))
@@ -159,14 +155,17 @@ def test_every_retained_batch_agrees_with_a_second_parser(sample: str) -> None:
     assert [b.id for b in checkpoint.details.batches if b.committed] == _numbered(folder / "commits")
 
 
+@with_cases("sample", NAMES)
 def test_the_restart_is_one_sentence_with_its_numbers(sample: str) -> None:
     assert read_checkpoint(str(SAMPLES / sample)).restart == RESTARTS[sample]
 
 
+@with_cases("sample", NAMES)
 def test_a_recorded_checkpoint_has_the_problems_it_was_recorded_for(sample: str) -> None:
     assert [one.code for one in read_checkpoint(str(SAMPLES / sample)).problems] == PROBLEMS.get(sample, [])
 
 
+@with_cases("sample", NAMES)
 def test_the_digests_are_those_of_the_files_that_decide_the_restart(sample: str) -> None:
     checkpoint = read_checkpoint(str(SAMPLES / sample))
     deciding = _numbered(SAMPLES / sample / "offsets")[-2:]
@@ -177,6 +176,7 @@ def test_the_digests_are_those_of_the_files_that_decide_the_restart(sample: str)
     }
 
 
+@with_cases("sample", NAMES)
 def test_a_checkpoint_survives_its_own_file_format(sample: str) -> None:
     checkpoint = read_checkpoint(str(SAMPLES / sample))
 

@@ -22,7 +22,7 @@ from offsetwise.store.store import open_store
 from offsetwise.streams.abilities import Place, ReadAt
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import subjects_of
-from offsetwise.wording.behind import behind
+from offsetwise.wording.behind import lag_text
 from offsetwise.workflow.behind import worst
 from tests.commands import call
 from tests.streams.kinesis.streams import Stream, lease, stream
@@ -74,7 +74,7 @@ def asked(
     at = "2026-11-23T00:00:00Z"
     taken = Snapshot(cluster=Cluster.OLD, name="old", alias="old", cluster_id="x", taken_at=at, topics=(topic,))
     made = at_positions.read_at(CONFIG, [(TopicPartition("s", shard), place) for shard, place in places], taken)
-    return made, {(key.partition, place): each for (key, place), each in made.behind.items()}  # type: ignore[misc]
+    return made, {(key.partition, place): each for (key, place), each in made.lag_by_position.items()}  # type: ignore[misc]
 
 
 @with_cases(
@@ -103,14 +103,14 @@ def test_an_answer_is_told_as_time_and_counted_only_where_all_was_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, told = asked(monkeypatch, {0: answers}, (0, place), closed=closed)
-    assert {key: behind(each) for key, each in told.items()} == ({} if said is None else {(0, place): said})
+    assert {key: lag_text(each) for key, each in told.items()} == ({} if said is None else {(0, place): said})
 
 
 def test_a_position_in_several_shards_is_as_far_behind_as_the_worst_of_them() -> None:
     def of(*parts: Behind | None) -> Behind | None:
         places: list[Place] = [(TopicPartition("s", number), after(5)) for number in range(len(parts))]
         told = {place: part for place, part in zip(places, parts, strict=True) if part is not None}
-        return worst(places, ReadAt(behind=told))
+        return worst(places, ReadAt(lag_by_position=told))
 
     late, one, idle = (
         Behind(left=Left.RECORDS, ms=ms, records=records) for ms, records in ((3_000, None), (0, 1), (0, 0))

@@ -23,7 +23,7 @@ from offsetwise.plan.reading import read_plan
 from offsetwise.plan.refusals import without_proofs
 from offsetwise.plugins.kinesis.stream.records import identified
 from offsetwise.plugins.kinesis.stream.spec import ShardPlace, after, at
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from tests.commands import Ran, call
 from tests.streams.kinesis.streams import stream
 from tests.streams.kinesis.test_another_stream import NEW, OLD, TRAITS, Copy, copy, read_first
@@ -44,7 +44,7 @@ class Planned:
         self.plan: Plan = self.draft.document
 
     def again(self, plan: Plan | None = None) -> tuple[RecheckResult, ...]:
-        world = LiveReaders(migration=load_migration(self.path), progress=unheard)
+        world = LiveReaders(migration=load_migration(self.path), progress=no_progress)
         return recheck(self.plan if plan is None else plan, world)
 
     def failed(self, plan: Plan | None = None) -> list[str]:

@@ -12,7 +12,7 @@ from offsetwise.plugins.kinesis.stream.matching.search import Search, Streams
 from offsetwise.plugins.kinesis.stream.matching.telling import why_not
 from offsetwise.plugins.kinesis.stream.spec import after
 from offsetwise.ports.windows import WantedRecords, Window
-from offsetwise.progress import unheard
+from offsetwise.progress import no_progress
 from tests.with_cases import with_cases
 
 COUNT, READ = 400, 200
@@ -42,7 +42,7 @@ class Topic:
     """One partition, whose records all have the time 0, as their writers said."""
 
     own_times: bool
-    called: str = "partition"
+    part_label: str = "partition"
     asked: list[int | None] = field(default_factory=list)
 
     def read(self, tasks: Sequence[WantedRecords]) -> list[Window]:
@@ -52,7 +52,7 @@ class Topic:
     def before(self, number: int) -> AnyPosition:
         raise NotImplementedError(f"no proof is made here of record {number}")
 
-    def place(
+    def position_at(
         self,
         number: int,
         index: int,
@@ -75,13 +75,13 @@ def test_where_times_are_the_writers_own_a_partition_that_lacks_copies_is_read_f
         old={0: shard},
         new={0: shard},
         by_hash=False,
-        places={0: after(READ - 1)},
-        gone=(),
+        job_positions={0: after(READ - 1)},
+        unlisted=(),
         trimmed=False,
     )
     topic = Topic(own_times=own_times)
     search = Search(
-        streams=streams, copies=topic, content=ContentSettings(window_records=8), read=read_shard, progress=unheard
+        streams=streams, copies=topic, content=ContentSettings(window_records=8), read=read_shard, progress=no_progress
     )
     cut = search.find(natives_excluded=False)[0]
 
@@ -102,8 +102,8 @@ def test_of_a_quiet_shard_a_time_is_named_that_misses_nothing() -> None:
         old={0: ShardRange(partition=0, low=0, high=KEYS - 1)},
         new=shards,
         by_hash=True,
-        places={0: after(30)},
-        gone=(),
+        job_positions={0: after(30)},
+        unlisted=(),
         trimmed=False,
     )
 
@@ -120,7 +120,7 @@ def test_of_a_quiet_shard_a_time_is_named_that_misses_nothing() -> None:
 
     copies = StreamCopies(shards=shards, read=copied)
     search = Search(
-        streams=streams, copies=copies, content=ContentSettings(window_records=8), read=around, progress=unheard
+        streams=streams, copies=copies, content=ContentSettings(window_records=8), read=around, progress=no_progress
     )
     cut = search.find(natives_excluded=False)[1]
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from offsetwise.model import Plan, ReceiptStep
-from offsetwise.plan.recorded import made
+from offsetwise.plan.recorded import wrong_new_files
 from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 
@@ -41,7 +41,7 @@ class CsvTarget(OutputTarget):
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG002 - as the port
         """Yield where a step has another file."""
-        yield from made(step, {FILE: sha256(csv(plan)).hexdigest()})
+        yield from wrong_new_files(step, {FILE: sha256(csv(plan)).hexdigest()})
 
 
 TYPE: Final = CsvTarget()

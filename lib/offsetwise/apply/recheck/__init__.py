@@ -55,21 +55,21 @@ def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> 
         ClusterError: A cluster gave no answer.
         SparkError: Records cannot be read.
     """
-    requirements = _left(plan.requirements, begun)
+    requirements = _remaining(plan.requirements, begun)
     checkpoint, files, recheck_results = _checkpoint(requirements.checkpoint, readers)
     # What a checkpoint that cannot be read holds cannot be looked for.
     looked = requirements.sink is not None and checkpoint is not None
     of_sink = tuple(moved(plan, readers.transactions(plan))) if looked else ()
     if not plan.positions:
         drifts = (*drift_of_checkpoint(requirements.checkpoint, checkpoint, files), *of_sink)
-        return (*recheck_results, *(_drifted(each) for each in drifts))
+        return (*recheck_results, *(_drifted(drift) for drift in drifts))
     old_groups = () if requirements.old_group is None else (requirements.old_group.group,)
     old = readers.cluster(Cluster.OLD, tuple(topic.name for topic in requirements.old.topics), old_groups)
     names = tuple(group.group for group in requirements.groups)
     new = readers.cluster(Cluster.NEW, tuple(topic.name for topic in requirements.new.topics), names)
     drifts = (*drift(replace(plan, requirements=requirements), old, new, checkpoint, files=files), *of_sink)
     drifts = (*drifts, *drift_of_targets(plan, requirements, readers.migration))
-    results = [*_covered(plan), *recheck_results, *(_drifted(each) for each in drifts)]
+    results = [*_covered(plan), *recheck_results, *(_drifted(drift) for drift in drifts)]
     if not results:
         # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
         results += proofs_again(plan, readers, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
@@ -84,15 +84,15 @@ def _as_stated(position: AnyPosition) -> AnyPosition:
     return position
 
 
-def require(digest: str, held: Sequence[RecheckResult]) -> None:
+def require(digest: str, results: Sequence[RecheckResult]) -> None:
     """Go on only if everything holds.
 
     Raises:
         StalePlanError: Something is not as it was reviewed; or the proof of a position cannot be made again.
         ApplyError: Nothing is known to differ, but something could not be read.
     """
-    failed = [result for result in held if result.outcome is Outcome.FAILED]
-    unknown = [result for result in held if result.outcome is Outcome.UNKNOWN]
+    failed = [result for result in results if result.outcome is Outcome.FAILED]
+    unread = [result for result in results if result.outcome is Outcome.UNKNOWN]
     if failed and all(result.cutover for result in failed):
         raise StalePlanError(
             f"Plan {digest[:12]}: {_some(failed)} Nothing was written.",
@@ -108,75 +108,77 @@ def require(digest: str, held: Sequence[RecheckResult]) -> None:
             if stop
             else "Take a new comparison and draft the plan again.",
         )
-    unproven = [result for result in unknown if result.unproven is not None]
-    if unproven and unproven == unknown:
+    unproven = [result for result in unread if result.unproven is not None]
+    if unproven and unproven == unread:
         raise StalePlanError(
             f"Plan {digest[:12]}: {proof_not_repeated.code}: expected to make the proof of every position again, found "
             f"{many(len(unproven), 'reading')} that cannot be made. {_some(unproven)} Nothing was written.",
             fix=f"{AGAIN} {ACCEPT}",
         )
-    if unknown:
+    if unread:
         raise ApplyError(
-            f"Plan {digest[:12]}: expected to read again what it was made from, found {_count(unknown)} that cannot be "
-            f"read. {_some(unknown)} Nothing was written.",
+            f"Plan {digest[:12]}: expected to read again what it was made from, found {_count(unread)} that cannot be "
+            f"read. {_some(unread)} Nothing was written.",
             fix="See to what cannot be read, then give the same command again; or draft the plan again.",
         )
 
 
-def _left(wanted: Requirements, begun: Collection[Target]) -> Requirements:
+def _remaining(required: Requirements, begun: Collection[Target]) -> Requirements:
     groups = {target.group for target in begun}
-    in_place = any(target_type(target.kind).is_checkpoint(target, wanted.checkpoint) for target in begun)
+    in_place = any(target_type(target.kind).is_checkpoint(target, required.checkpoint) for target in begun)
     return replace(
-        wanted,
-        groups=tuple(group for group in wanted.groups if group.group not in groups),
-        checkpoint=None if in_place else wanted.checkpoint,
-        targets=tuple(target for target in wanted.targets if target.target not in begun),
-        sink=None if any(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in begun) else wanted.sink,
+        required,
+        groups=tuple(group for group in required.groups if group.group not in groups),
+        checkpoint=None if in_place else required.checkpoint,
+        targets=tuple(target for target in required.targets if target.target not in begun),
+        sink=None
+        if any(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in begun)
+        else required.sink,
     )
 
 
-def _drifted(found: Drift) -> RecheckResult:
-    outcome = Outcome.UNKNOWN if found.kind is DriftKind.UNREADABLE else Outcome.FAILED
-    active = found.kind is DriftKind.GROUP_ACTIVE
+def _drifted(drift: Drift) -> RecheckResult:
+    outcome = Outcome.UNKNOWN if drift.kind is DriftKind.UNREADABLE else Outcome.FAILED
+    active = drift.kind is DriftKind.GROUP_ACTIVE
     return RecheckResult(
-        outcome=outcome, told=found.told, topic=found.topic, partition=found.partition, stoppable=active
+        outcome=outcome, told=drift.told, topic=drift.topic, partition=drift.partition, stoppable=active
     )
 
 
 def _checkpoint(
-    wanted: CheckpointRequirement | None, readers: Readers
+    required: CheckpointRequirement | None, readers: Readers
 ) -> tuple[Checkpoint | None, Mapping[str, str], list[RecheckResult]]:
     """Read the checkpoint and the files the positions came from, and say what only reading it now can tell."""
-    if wanted is None:
+    if required is None:
         return None, {}, []
     try:
-        now = readers.checkpoint(wanted.uri)
-        files = readers.digests(now, tuple(path for path, _ in wanted.files))
+        now = readers.checkpoint(required.uri)
+        files = readers.digests(now, tuple(path for path, _ in required.files))
     except OffsetwiseError as error:
         return None, {}, [RecheckResult(outcome=Outcome.UNKNOWN, told=error.problem)]
     running = (problem.message for problem in now.problems if problem.code == reader_suspected.code)
     return (
         now,
         files,
-        [RecheckResult(outcome=Outcome.FAILED, told=f"{wanted.uri}: {told}", stoppable=True) for told in running],
+        [RecheckResult(outcome=Outcome.FAILED, told=f"{required.uri}: {reason}", stoppable=True) for reason in running],
     )
 
 
 def _covered(plan: Plan) -> Iterator[RecheckResult]:
     """Every topic that is used must be one that the plan requires: else nobody held it to anything."""
-    for side, required, wanted in (
+    for side, required, used in (
         (Cluster.OLD, plan.requirements.old, {p.topic for p in plan.positions if p.old_offset is not None}),
         (Cluster.NEW, plan.requirements.new, {p.new_topic for p in plan.positions}),
     ):
-        for topic in sorted(wanted - {requirement.name for requirement in required.topics}):
+        for topic in sorted(used - {requirement.name for requirement in required.topics}):
             message = f"Topic {topic!r} of {required.name!r}: the plan uses it and does not say which topic it was."
             yield RecheckResult(outcome=Outcome.UNKNOWN, told=f"{message} It is on the {side} cluster.", topic=topic)
 
 
-def _count(held: Sequence[RecheckResult]) -> str:
-    return many(len(held), "thing")
+def _count(results: Sequence[RecheckResult]) -> str:
+    return many(len(results), "thing")
 
 
-def _some(held: Sequence[RecheckResult]) -> str:
-    more = f" And {len(held) - NAMED:,} more." if len(held) > NAMED else ""
-    return " ".join(result.told for result in held[:NAMED]) + more
+def _some(results: Sequence[RecheckResult]) -> str:
+    more = f" And {len(results) - NAMED:,} more." if len(results) > NAMED else ""
+    return " ".join(result.told for result in results[:NAMED]) + more

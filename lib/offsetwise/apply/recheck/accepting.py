@@ -15,35 +15,37 @@ _NAMED: Final = 5
 """Positions that a refusal names."""
 
 
-def accepted(held: Sequence[RecheckResult], approvers: Sequence[Approver], required: int) -> tuple[RecheckResult, ...]:
+def accepted(
+    results: Sequence[RecheckResult], approvers: Sequence[Approver], required: int
+) -> tuple[RecheckResult, ...]:
     """Let pass what cannot be proven any more where enough approvers signed that it may be applied so.
 
     What differs from what was reviewed, or cannot be read for another reason, stays as it is.
 
     Args:
-        held: What was found.
+        results: What was found.
         approvers: Those whose approvals count, each another person.
         required: How many people have to approve the plan, and so accept such a position.
     """
-    return tuple(_judged(result, approvers, required) for result in held)
+    return tuple(_judged(result, approvers, required) for result in results)
 
 
-def require_needed(digest: str, held: Sequence[RecheckResult], approvers: Sequence[Approver]) -> None:
+def require_needed(digest: str, results: Sequence[RecheckResult], approvers: Sequence[Approver]) -> None:
     """Refuse an approval that accepts a position as unproven whose proof was made again.
 
     Else to accept every position, just in case, would become a habit, and no proof would be asked for any more.
 
     Args:
         digest: The plan's.
-        held: What was found, with the proof of every position made again.
+        results: What was found, with the proof of every position made again.
         approvers: Those whose approvals count.
 
     Raises:
         NotApprovedError: There is such an approval.
     """
-    gone = {result.unproven for result in held}
+    accepted_now = {result.unproven for result in results}
     for approver in approvers:
-        proven = [at for unproven in approver.accepted_unproven if (at := unproven.topic_partition) not in gone]
+        proven = [at for unproven in approver.accepted_unproven if (at := unproven.topic_partition) not in accepted_now]
         if proven:
             names = ", ".join(map(str, proven[:_NAMED])) + (" …" if len(proven) > _NAMED else "")
             raise NotApprovedError(
@@ -53,16 +55,18 @@ def require_needed(digest: str, held: Sequence[RecheckResult], approvers: Sequen
             )
 
 
-def _judged(each: RecheckResult, approvers: Sequence[Approver], required: int) -> RecheckResult:
-    if each.unproven is None or each.outcome is not Outcome.UNKNOWN:
-        return each
-    said = [f"{subject} accepted it as unproven: {reason}" for subject, reason in _reasons(each.unproven, approvers)]
-    message = " ".join((each.told, *(one if one.endswith((".", "!", "?")) else f"{one}." for one in said)))
+def _judged(result: RecheckResult, approvers: Sequence[Approver], required: int) -> RecheckResult:
+    if result.unproven is None or result.outcome is not Outcome.UNKNOWN:
+        return result
+    said = [f"{subject} accepted it as unproven: {reason}" for subject, reason in _reasons(result.unproven, approvers)]
+    message = " ".join(
+        (result.told, *(sentence if sentence.endswith((".", "!", "?")) else f"{sentence}." for sentence in said))
+    )
     if len(said) >= required:
-        return replace(each, outcome=Outcome.PASSED, told=message)
+        return replace(result, outcome=Outcome.PASSED, told=message)
     if said:
         message += f" {many(required, 'person has', 'people have')} to."
-    return replace(each, told=message)
+    return replace(result, told=message)
 
 
 def _reasons(at: TopicPartition, approvers: Sequence[Approver]) -> Iterator[tuple[str, str]]:

@@ -49,12 +49,12 @@ def cutover_again(plan: Plan, reader: CutoverReader) -> Iterator[RecheckResult]:
         yield _unmet(cutover, f"The plan requires that {required(requirement)}")
 
 
-def _unmet(found: Cutover, requires: str) -> RecheckResult:
+def _unmet(cutover: Cutover, requires: str) -> RecheckResult:
     """Return what does not hold, with the evidence of the partition furthest behind."""
-    behind = [row for row in found.partitions if row.state is found.state]
-    worst = max(behind, key=lambda row: (row.grown, row.end is None))
+    lagging = [row for row in cutover.partitions if row.state is cutover.state]
+    worst = max(lagging, key=lambda row: (row.grown, row.end is None))
     outcome = Outcome.UNKNOWN if worst.end is None else Outcome.FAILED
-    more = f" {many(len(behind) - 1, 'more partition')} came no further." if len(behind) > 1 else ""
+    more = f" {many(len(lagging) - 1, 'more partition')} came no further." if len(lagging) > 1 else ""
     message = f"{requires}, but {_evidence(worst)}{more}"
     return RecheckResult(outcome=outcome, told=message, topic=worst.topic, partition=worst.partition, cutover=True)
 

@@ -62,7 +62,7 @@ class _End:
     proof: Proof
     old: int
     new: int
-    called: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class _Single:
 
     end: _End
     side: Cluster
-    place: RecordPlace
+    record: RecordPlace
     neighbour: Neighbour
 
 
@@ -99,7 +99,7 @@ class _Between:
         """How many offsets the longest of them has."""
         return max(map(len, (self.read, self.unread, self.below, self.above)))
 
-    def places(self) -> Iterator[tuple[Cluster, RecordPlace]]:
+    def offsets(self) -> Iterator[tuple[Cluster, RecordPlace]]:
         """Return every offset to read."""
         old, new = self.end.position.topic_partition, self.end.position.new_topic_partition
         for side, at, offsets in (
@@ -122,37 +122,36 @@ def proofs_again(
     Returns:
         What was read again, and what differs or cannot be read.
     """
-    held = [RecheckResult(outcome=Outcome.PASSED, told=FROM_FILES)] if plan.from_files else []
+    checks = [RecheckResult(outcome=Outcome.PASSED, told=FROM_FILES)] if plan.from_files else []
     singles: list[_Single] = []
     betweens: list[_Between] = []
     pending = writes_pending(plan)
     for position in plan.positions:
         if position.override is not None and (position.proof is None or position.proof.parts):
             decided = f"{position.new_topic_partition}: a person decided it, and no record proves it."
-            held.append(held_of(position, Outcome.PASSED, decided))
+            checks.append(held_of(position, Outcome.PASSED, decided))
         log = logs[Cluster.OLD].get(position.topic_partition)
         missing = without_proof(position, log, pending=pending, on_one_topic=stays(plan, position))
         if missing is not None:
-            held.append(held_of(position, Outcome.FAILED, f"{proof_not_repeated.code}: {missing}"))
+            checks.append(held_of(position, Outcome.FAILED, f"{proof_not_repeated.code}: {missing}"))
             continue
         for end in _ends(position):
             of_end = [(single, _outside(single, logs[single.side])) for single in _singles(end)]
             # What is left of a proof is read again all the same: it may be another one than was reviewed.
             singles += [single for single, result in of_end if result is None]
-            recheck_results = [result for _, result in of_end if result is not None]
-            held += recheck_results
-            between = None if recheck_results else _between(end, logs)
+            outside = [result for _, result in of_end if result is not None]
+            checks += outside
+            between = None if outside else _between(end, logs)
             if between is not None and between.decides:
-                if between.longest > MOST:
-                    held.append(_too_many(between))
-                else:
-                    betweens.append(between)
+                checks += [_too_many(between)] if between.longest > MOST else []
+                betweens += [between] if between.longest <= MOST else []
     results = _read(plan, reader, singles, betweens)
-    return [*held, *(_compared(single, results) for single in singles), *(_counted(each, results) for each in betweens)]
+    compared = [_compared(single, results) for single in singles]
+    return [*checks, *compared, *(_counted(between, results) for between in betweens)]
 
 
 def _too_many(between: _Between) -> RecheckResult:
-    message = f"{between.end.called}: {between.longest:,} offsets lie between its proof and the position, and at most "
+    message = f"{between.end.label}: {between.longest:,} offsets lie between its proof and the position, and at most "
     message += f"{MOST:,} are read."
     return held_of(between.end.position, Outcome.UNKNOWN, message, unproven=True)
 
@@ -160,13 +159,13 @@ def _too_many(between: _Between) -> RecheckResult:
 def _ends(position: PlannedPosition) -> Iterator[_End]:
     old, new = offset_or_none(position.old_offset), offset_or_none(position.new_offset)
     if position.proof is not None and old is not None and new is not None:
-        yield _End(position=position, proof=position.proof, old=old, new=new, called=str(position.new_topic_partition))
+        yield _End(position=position, proof=position.proof, old=old, new=new, label=str(position.new_topic_partition))
     if position.end_proof is not None and len(position.restart) > 1:
         last = position.restart[-1]
         begin, end = offset_or_none(last.old), offset_or_none(last.new)
-        called = f"{position.new_topic_partition}, end of batch {last.batch}"
+        label = f"{position.new_topic_partition}, end of batch {last.batch}"
         if begin is not None and end is not None:
-            yield _End(position=position, proof=position.end_proof, old=begin, new=end, called=called)
+            yield _End(position=position, proof=position.end_proof, old=begin, new=end, label=label)
 
 
 def _singles(end: _End) -> Iterator[_Single]:
@@ -178,27 +177,29 @@ def _singles(end: _End) -> Iterator[_Single]:
             (Cluster.NEW, end.position.new_topic_partition, neighbour.new_offset),
         ):
             if offset is not None:
-                yield _Single(end=end, side=side, place=(at, offset), neighbour=neighbour)
+                yield _Single(end=end, side=side, record=(at, offset), neighbour=neighbour)
 
 
-def _outside(one: _Single, logs: Mapping[TopicPartition, PartitionState]) -> RecheckResult | None:
-    at, offset = one.place
+def _outside(single: _Single, logs: Mapping[TopicPartition, PartitionState]) -> RecheckResult | None:
+    at, offset = single.record
     log = logs.get(at)
     if log is None or log.log_start is None or log.hw is None:
-        return _gone(one, f"{at} on the {one.side} cluster: its log cannot be read, so no record can be.", known=False)
+        return _unreadable(
+            single, f"{at} on the {single.side} cluster: its log cannot be read, so no record can be.", known=False
+        )
     if not log.log_start <= offset < log.hw:
-        message = f"{at} on the {one.side} cluster: the record at {offset:,} proves the position, and is not in "
+        message = f"{at} on the {single.side} cluster: the record at {offset:,} proves the position, and is not in "
         message += f"the log any more: [{log.log_start:,}, {log.hw:,})."
-        return _gone(one, message)
+        return _unreadable(single, message)
     return None
 
 
-def _gone(one: _Single, told: str, *, known: bool = True) -> RecheckResult:
+def _unreadable(single: _Single, message: str, *, known: bool = True) -> RecheckResult:
     """Report that a record of a proof is not to be read; `known` where it is known to be gone for good."""
-    position = one.end.position
+    position = single.end.position
     if position.override is not None:  # a person decided it, so that no record has to prove it
-        return held_of(position, Outcome.PASSED, told)
-    return held_of(position, Outcome.UNKNOWN, told, unproven=known)
+        return held_of(position, Outcome.PASSED, message)
+    return held_of(position, Outcome.UNKNOWN, message, unproven=known)
 
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
@@ -210,14 +211,14 @@ def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, Partition
     return _Between(end=end, read=read, unread=unread, below=below, above=above)
 
 
-def _around(end: _End, side: Cluster, place: int, log: PartitionState | None) -> tuple[range, range]:
+def _around(end: _End, side: Cluster, offset: int, log: PartitionState | None) -> tuple[range, range]:
     """Return the offsets between the records of a proof and its position on one log: below it, and from it on."""
     first, last = _of(end.proof.before, side), _of(end.proof.after, side)
     start = None if log is None else offset_or_none(log.log_start)
     stop = None if log is None else offset_or_none(log.hw)
-    begin = max(start or 0, place - EDGE) if first is None else first + 1
-    finish = max(place, min(place if stop is None else stop, place + EDGE)) if last is None else last
-    return range(begin, place), range(place, finish)
+    begin = max(start or 0, offset - EDGE) if first is None else first + 1
+    finish = max(offset, min(offset if stop is None else stop, offset + EDGE)) if last is None else last
+    return range(begin, offset), range(offset, finish)
 
 
 def _of(neighbour: Neighbour | None, side: Cluster) -> int | None:
@@ -230,17 +231,17 @@ def _read(
     plan: Plan, reader: RecordReader, singles: Iterable[_Single], betweens: Iterable[_Between]
 ) -> Mapping[tuple[Cluster, str, RecordPlace], Records]:
     """Read every record once under each salt, with one question for a cluster and a salt."""
-    places: dict[tuple[Cluster, str], set[RecordPlace]] = {}
+    positions: dict[tuple[Cluster, str], set[RecordPlace]] = {}
     for single in singles:
-        places.setdefault((single.side, single.end.proof.salt), set()).add(single.place)
+        positions.setdefault((single.side, single.end.proof.salt), set()).add(single.record)
     for between in betweens:
-        for side, place in between.places():
-            places.setdefault((side, between.end.proof.salt), set()).add(place)
+        for side, position in between.offsets():
+            positions.setdefault((side, between.end.proof.salt), set()).add(position)
     return {
-        (side, salt, place): records
-        for (side, salt), wanted in places.items()
-        for place, records in reader.records(
-            side, sorted(wanted), isolation=plan.isolation_level, salt=bytes.fromhex(salt)
+        (side, salt, position): records
+        for (side, salt), requested in positions.items()
+        for position, records in reader.records(
+            side, sorted(requested), isolation=plan.isolation_level, salt=bytes.fromhex(salt)
         ).items()
     }
 
@@ -256,61 +257,61 @@ def _identity(proof: Proof, side: Cluster, records: Records) -> str:
     return identity.hex()
 
 
-def _compared(one: _Single, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
-    at, offset = one.place
-    subject = f"{at} on the {one.side} cluster: the record at {offset:,}"
-    records = found.get((one.side, one.end.proof.salt, one.place))
+def _compared(single: _Single, records_read: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
+    at, offset = single.record
+    subject = f"{at} on the {single.side} cluster: the record at {offset:,}"
+    records = records_read.get((single.side, single.end.proof.salt, single.record))
     if records is None:
-        return _gone(one, f"{subject} cannot be read any more.")
-    if _identity(one.end.proof, one.side, records) == one.neighbour.identity:
-        return held_of(one.end.position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
-    return held_of(one.end.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
+        return _unreadable(single, f"{subject} cannot be read any more.")
+    if _identity(single.end.proof, single.side, records) == single.neighbour.identity:
+        return held_of(single.end.position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
+    return held_of(single.end.position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
 
 
-def _counted(between: _Between, found: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
+def _counted(between: _Between, records_read: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
     """Count by identity which unread records lie below the new position, and which read ones above it."""
     end = between.end
     old, new = end.position.topic_partition, end.position.new_topic_partition
 
     def identities(side: Cluster, at: TopicPartition, offsets: range) -> Counter[str]:
-        records = (found.get((side, end.proof.salt, (at, offset))) for offset in offsets)
+        records = (records_read.get((side, end.proof.salt, (at, offset))) for offset in offsets)
         return Counter(_identity(end.proof, side, record) for record in records if record is not None)
 
     read, unread = identities(Cluster.OLD, old, between.read), identities(Cluster.OLD, old, between.unread)
     below, above = identities(Cluster.NEW, new, between.below), identities(Cluster.NEW, new, between.above)
     skipped, again = displaced(unread, above, below, read), displaced(read, below, above, unread)
-    count = sum(each.total() for each in (read, unread, below, above))
+    count = sum(counter.total() for counter in (read, unread, below, above))
     if skipped:
         message = (
-            f"{end.called}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
+            f"{end.label}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
             f"below {end.new:,} on the new cluster, between the two records of its proof."
         )
         return held_of(end.position, Outcome.FAILED, message)
     if end.position.replay is not None and again > end.position.replay:
         message = (
-            f"{end.called}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above "
+            f"{end.label}: {many(again, 'record')} that the job has read {'lie' if again > 1 else 'lies'} above "
             f"{end.new:,} on the new cluster, and the plan says that {end.position.replay:,} would be read twice."
         )
         return held_of(end.position, Outcome.FAILED, message)
-    message = f"{end.called}: the {many(count, 'record')} between its proof and the position say the same as it."
+    message = f"{end.label}: the {many(count, 'record')} between its proof and the position say the same as it."
     return held_of(end.position, Outcome.PASSED, message)
 
 
-def displaced(wanted: Counter[str], there: Counter[str], elsewhere: Counter[str], explained: Counter[str]) -> int:
+def displaced(expected: Counter[str], there: Counter[str], elsewhere: Counter[str], explained: Counter[str]) -> int:
     """Count the records whose copies are not where they should be, but on the other side of a place.
 
     Args:
-        wanted: Records of the old log on one side of the position.
+        expected: Records of the old log on one side of the position.
         there: What lies on the same side on the new log.
         elsewhere: What lies on the other side there.
         explained: Records of the old log on that side, whose copies may be there.
     """
-    amiss, beyond = wanted - there, elsewhere - explained
-    return sum(min(amiss[each], beyond[each]) for each in amiss & beyond)
+    amiss, beyond = expected - there, elsewhere - explained
+    return sum(min(amiss[identity], beyond[identity]) for identity in amiss & beyond)
 
 
-def held_of(position: PlannedPosition, outcome: Outcome, told: str, *, unproven: bool = False) -> RecheckResult:
+def held_of(position: PlannedPosition, outcome: Outcome, message: str, *, unproven: bool = False) -> RecheckResult:
     """Return what was found of a position."""
     topic, partition = position.new_topic, position.partition
     of = position.topic_partition if unproven else None
-    return RecheckResult(outcome=outcome, told=told, topic=topic, partition=partition, unproven=of)
+    return RecheckResult(outcome=outcome, told=message, topic=topic, partition=partition, unproven=of)

@@ -34,7 +34,7 @@ class _ProvenPart:
     new: Stretch
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The subject of a sentence."""
         return f"{self.position.new_topic_partition}, of {self.old.topic_partition}"
 
@@ -68,9 +68,9 @@ def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[
         return
     if without_proof(position, on_one_topic=stays(plan, position)) is not None:
         return  # said already
-    places = _places(plan, position)
+    positions = _positions(plan, position)
     for part in proof.parts:
-        place = places.get(part.partition)
+        record_position = positions.get(part.partition)
         before, after = part.before, part.after
         yield _ProvenPart(
             position=position,
@@ -79,21 +79,21 @@ def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[
             old=Stretch(
                 topic=position.topic,
                 partition=part.partition,
-                place=None if place is None else certain(place),
+                position=None if record_position is None else certain(record_position),
                 first=None if before is None else before.old,
                 final=None if after is None else after.old,
             ),
             new=Stretch(
                 topic=position.new_topic,
                 partition=position.partition,
-                place=position.new_offset,
+                position=position.new_offset,
                 first=None if before is None else before.new,
                 final=None if after is None else after.new,
             ),
         )
 
 
-def _places(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
+def _positions(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
     """Return where the job is in each partition of a position's topic; one that is named nowhere is read to its end."""
     results: dict[int, AnyPosition] = {}
     for planned_position in (*plan.positions, position):
@@ -104,38 +104,38 @@ def _places(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
 
 def _read(reader: StretchReader, parts: Sequence[_ProvenPart]) -> _Read:
     """Read every stretch once, with one question for a cluster and a salt."""
-    wanted: dict[tuple[Cluster, str], dict[Stretch, None]] = {}
+    requests: dict[tuple[Cluster, str], dict[Stretch, None]] = {}
     for part in parts:
         for side in Cluster:
-            wanted.setdefault((side, part.salt), {})[part.stretch(side)] = None
+            requests.setdefault((side, part.salt), {})[part.stretch(side)] = None
     return {
         (side, salt, stretch): read
-        for (side, salt), some in wanted.items()
+        for (side, salt), some in requests.items()
         for stretch, read in zip(some, reader.stretches(side, [*some], salt=bytes.fromhex(salt)), strict=True)
     }
 
 
-def _judged(parts: Sequence[_ProvenPart], found: _Read) -> Iterator[RecheckResult]:
+def _judged(parts: Sequence[_ProvenPart], stretches: _Read) -> Iterator[RecheckResult]:
     """Compare the records of each part; count what lies between them where all are there."""
     position = parts[0].position
-    compared = [result for part in parts for side in Cluster for result in _compared(part, side, found)]
+    compared = [result for part in parts for side in Cluster for result in _compared(part, side, stretches)]
     yield from compared
     if position.proven and all(result.outcome is Outcome.PASSED for result in compared):
-        yield _counted(parts, found)
+        yield _counted(parts, stretches)
 
 
-def _compared(part: _ProvenPart, side: Cluster, found: _Read) -> Iterator[RecheckResult]:
-    read = found[side, part.salt, part.stretch(side)]
+def _compared(part: _ProvenPart, side: Cluster, stretches: _Read) -> Iterator[RecheckResult]:
+    read = stretches[side, part.salt, part.stretch(side)]
     at = part.stretch(side).topic_partition
     for record, records, whole in (
         (part.proof.before, read.below, read.whole_below),
         (part.proof.after, read.above, read.whole_above),
     ):
         if record is not None:
-            yield _one(part, side, at, record, dict(records), read=read, whole=whole)
+            yield _record_result(part, side, at, record, dict(records), read=read, whole=whole)
 
 
-def _one(
+def _record_result(
     part: _ProvenPart,
     side: Cluster,
     at: TopicPartition,
@@ -145,14 +145,14 @@ def _one(
     read: ReadStretch,
     whole: bool,
 ) -> RecheckResult:
-    place = record.old if side is Cluster.OLD else record.new
-    subject = f"{at} on the {side} cluster: the record {place}"
-    identity, position = records.get(place), part.position
+    record_at = record.old if side is Cluster.OLD else record.new
+    subject = f"{at} on the {side} cluster: the record {record_at}"
+    identity, position = records.get(record_at), part.position
     if identity == record.identity:
         return held_of(position, Outcome.PASSED, f"{subject} is the one that was reviewed.")
     if identity is not None:
         return held_of(position, Outcome.FAILED, f"{subject} is another one than was reviewed.")
-    if place in read.gone:
+    if record_at in read.expired:
         message = f"{subject} proves the position, and is not in the log any more."
         return held_of(position, Outcome.UNKNOWN, message, unproven=True)
     if not whole:
@@ -162,28 +162,28 @@ def _one(
     return held_of(position, Outcome.FAILED, message)
 
 
-def _counted(parts: Sequence[_ProvenPart], found: _Read) -> RecheckResult:
+def _counted(parts: Sequence[_ProvenPart], stretches: _Read) -> RecheckResult:
     """Count by identity which unread records lie below the new position, and which read ones above it."""
     position = parts[0].position
     name, new = str(position.new_topic_partition), position.new_offset
-    olds = [found[Cluster.OLD, part.salt, part.old] for part in parts]
-    news = [found[Cluster.NEW, part.salt, part.new] for part in parts]
+    olds = [stretches[Cluster.OLD, part.salt, part.old] for part in parts]
+    news = [stretches[Cluster.NEW, part.salt, part.new] for part in parts]
     all_read = _identities(*(stretch.below for stretch in olds))
     all_unread = _identities(*(stretch.above for stretch in olds))
     again, count = 0, 0
     for part, old, there in zip(parts, olds, news, strict=True):
         read, unread = _identities(old.below), _identities(old.above)
         below, above = _identities(there.below), _identities(there.above)
-        count += sum(each.total() for each in (read, unread, below, above))
+        count += sum(counter.total() for counter in (read, unread, below, above))
         skipped = displaced(unread, above, below, all_read)
         if skipped:
             message = (
-                f"{part.told}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
+                f"{part.label}: {many(skipped, 'record')} that the job has not read {'lie' if skipped > 1 else 'lies'} "
                 f"below {new:,} on the new cluster."
             )
             return held_of(position, Outcome.FAILED, message)
         if unread - above and not there.whole_below:
-            message = f"{part.told}: more than {MOST:,} records lie below {new:,}, and at most as many are read."
+            message = f"{part.label}: more than {MOST:,} records lie below {new:,}, and at most as many are read."
             return held_of(position, Outcome.UNKNOWN, message, unproven=True)
         again += displaced(read, below, above, all_unread)
     if position.replay is not None and again > position.replay:

@@ -28,7 +28,7 @@ from offsetwise.model import (
     VerifiedPosition,
     VerifiedTransaction,
 )
-from offsetwise.plan.repair.draft import standing
+from offsetwise.plan.repair.draft import as_moving_plan
 from offsetwise.plan.target import TargetRole, target_type
 
 __all__ = ["decided", "verify", "watch"]
@@ -51,19 +51,20 @@ def verify(
         SecretError: What signs on there leads nowhere.
     """
     observed = None if job is None else ask_job(receipt, job, readers)
-    plan = standing(receipt.plan)
+    plan = as_moving_plan(receipt.plan)
     positions: list[VerifiedPosition] = []
     transactions: list[VerifiedTransaction] = []
     started = []
     for step in receipt.steps:
-        seen = _look(plan, step, readers, checkpoint)
+        observations = _observe(plan, step, readers, checkpoint)
         if target_type(step.target.kind).role is TargetRole.TRANSACTIONS:
-            pairs = zip(receipt.plan.transactions, seen, strict=True)
-            transactions += [_verified_transaction(step.target, planned, each) for planned, each in pairs]
+            pairs = zip(receipt.plan.transactions, observations, strict=True)
+            transactions += [_verified_transaction(step.target, planned, observation) for planned, observation in pairs]
             continue
-        started.append(any(each.started for each in seen) or _began_from(observed, step))
+        started.append(any(observation.started for observation in observations) or _began_from(observed, step))
         positions += [
-            _verified_position(step.target, position, each) for position, each in zip(plan.positions, seen, strict=True)
+            _verified_position(step.target, position, observation)
+            for position, observation in zip(plan.positions, observations, strict=True)
         ]
     return Verification(
         plan_digest=receipt.plan_digest,
@@ -79,44 +80,44 @@ def _began_from(job: VerifiedJob | None, step: ReceiptStep) -> bool:
     return job is not None and job.origin is JobOrigin.RESTORED_FROM_PLAN and job.target == step.target
 
 
-def _verified_transaction(target: Target, planned: PlannedTransaction, seen: Seen) -> VerifiedTransaction:
+def _verified_transaction(target: Target, planned: PlannedTransaction, observed: Seen) -> VerifiedTransaction:
     return VerifiedTransaction(
         target=target,
         transactional_id=planned.transactional_id,
         producer_id=planned.producer_id,
         epoch=planned.epoch,
         decision=planned.decision,
-        turnout=seen.turnout,
-        told=seen.told,
+        turnout=observed.turnout,
+        told=observed.told,
     )
 
 
-def _verified_position(target: Target, planned: PlannedPosition, seen: Seen) -> VerifiedPosition:
+def _verified_position(target: Target, planned: PlannedPosition, observed: Seen) -> VerifiedPosition:
     return VerifiedPosition(
         target=target,
         source=planned.source,
         topic=planned.new_topic,
         partition=planned.partition,
         planned=planned.new_offset,
-        found=seen.found,
-        turnout=seen.turnout,
-        told=seen.told,
+        found=observed.found,
+        turnout=observed.turnout,
+        told=observed.told,
     )
 
 
 def watch(
-    look: Callable[[], Verification], *, wait: Callable[[], None], told: Callable[[Verification], None]
+    observe: Callable[[], Verification], *, wait: Callable[[], None], report: Callable[[Verification], None]
 ) -> Verification:
     """Look again and again until the job has begun at every target, or began elsewhere.
 
     Args:
-        look: Verifies once.
+        observe: Verifies once.
         wait: Waits between two looks; what it raises ends the watch.
-        told: Hears every look.
+        report: Hears every look.
     """
     while True:
-        verification = look()
-        told(verification)
+        verification = observe()
+        report(verification)
         if decided(verification):
             return verification
         wait()
@@ -128,17 +129,17 @@ def decided(verification: Verification) -> bool:
     return verification.is_different or (started and not verification.is_unknown)
 
 
-def _look(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
+def _observe(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
     """Return one for each position of the plan; of a target that ends transactions, for each of these."""
     if step.state is not StepState.DONE:
-        return _unknown(plan, step, f"{step.target} was not written: {step.told}")
+        return _all_unknown(plan, step, f"{step.target} was not written: {step.told}")
     try:
         return writer_module(step.target.kind).verify(plan, step, readers, checkpoint)
     except OffsetwiseError as error:
-        return _unknown(plan, step, error.problem)
+        return _all_unknown(plan, step, error.problem)
 
 
-def _unknown(plan: Plan, step: ReceiptStep, told: str) -> list[Seen]:
+def _all_unknown(plan: Plan, step: ReceiptStep, reason: str) -> list[Seen]:
     if target_type(step.target.kind).role is TargetRole.TRANSACTIONS:
-        return [Seen(found=None, turnout=Turnout.UNKNOWN, told=told) for _ in plan.transactions]
-    return for_all(plan, Turnout.UNKNOWN, told)
+        return [Seen(found=None, turnout=Turnout.UNKNOWN, told=reason) for _ in plan.transactions]
+    return for_all(plan, Turnout.UNKNOWN, reason)

@@ -60,13 +60,13 @@ def ask_job(receipt: Receipt, text: str, readers: Readers) -> VerifiedJob:
     address = module.address_of(text)
     undone = next((step for step in steps if step.state is not StepState.DONE), None)
     if undone is not None:
-        return _unknown(undone, address, f"{undone.target} was not written: {undone.told}")
+        return _unknown_job(undone, address, f"{undone.target} was not written: {undone.told}")
     try:
         return module.observed(receipt.plan, steps, text, readers)
     except (UsageError, ConfigError):
         raise
     except OffsetwiseError as error:
-        return _unknown(steps[0], address, f"{error.problem} {error.fix}")
+        return _unknown_job(steps[0], address, f"{error.problem} {error.fix}")
 
 
 def _askable(receipt: Receipt) -> tuple[JobModule, tuple[ReceiptStep, ...]]:
@@ -83,7 +83,7 @@ def _askable(receipt: Receipt) -> tuple[JobModule, tuple[ReceiptStep, ...]]:
     return load(), tuple(step for other, step in loaders if other is load)
 
 
-def _unknown(step: ReceiptStep, address: str, told: str) -> VerifiedJob:
+def _unknown_job(step: ReceiptStep, address: str, reason: str) -> VerifiedJob:
     return VerifiedJob(
         target=step.target,
         address=address,
@@ -93,5 +93,5 @@ def _unknown(step: ReceiptStep, address: str, told: str) -> VerifiedJob:
         expected=step.place,
         restored_from=None,
         origin=JobOrigin.UNKNOWN,
-        told=told,
+        told=reason,
     )

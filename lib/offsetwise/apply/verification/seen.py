@@ -21,9 +21,9 @@ class Seen:
     started: bool = False
 
 
-def for_all(plan: Plan, turnout: Turnout, told: str) -> list[Seen]:
+def for_all(plan: Plan, turnout: Turnout, message: str) -> list[Seen]:
     """Return one thing about every position of a plan."""
-    return [Seen(found=None, turnout=turnout, told=told) for _ in plan.positions]
+    return [Seen(found=None, turnout=turnout, told=message) for _ in plan.positions]
 
 
 def number(value: AnyPosition | None) -> str:

@@ -33,9 +33,9 @@ from offsetwise.ports.stream import stream_of, terms_of
 from offsetwise.position import OpaquePosition
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import at_most, brief, duration, many, number, utc, verdicts
-from offsetwise.wording.behind import behind, parts, quota
+from offsetwise.wording.behind import lag_text, parts, quota
 from offsetwise.wording.cutover import required
-from offsetwise.wording.irrevocable import irrevocable
+from offsetwise.wording.irrevocable import irreversible
 from offsetwise.wording.terms import in_words
 from offsetwise.wording.verdicts import Tone, Verdict
 
@@ -58,10 +58,10 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
     """Show where a checkpoint's job would restart."""
     out.print(f"[bold]{safe(read.restart)}[/]")
     at = f" at {safe(read.endpoint)}" if read.endpoint else ""
-    out.print(f"{safe(read.uri)}{at}  {_taken(read, now_ms)}", soft_wrap=True)
+    out.print(f"{safe(read.uri)}{at}  {_described(read, now_ms)}", soft_wrap=True)
     engine = engine_of(read.engine)
     table = new_table(out, ("source", "partition"), ("offset", "planned end") if engine.plans_batches else ("offset",))
-    for source in (each for each in read.sources if not each.shards):
+    for source in (source for source in read.sources if not source.shards):
         rows = [(str(at.topic_partition), f"{at.offset:,}", at.planned_offset) for at in source.positions]
         rows += [(str(at.topic_partition), at.starts_at, None) for at in source.marked]
         for where, offset, planned in rows:
@@ -72,17 +72,18 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
             table.add_row(*cells[: len(table.columns)])
     if table.rows:
         print_table(out, table)
-    for source in (each for each in read.sources if each.shards):
+    for source in (source for source in read.sources if source.shards):
         _shards(out, source)
-    for each in engine.listings(read):
-        if each.rows:
-            listed = new_table(out, each.columns[: each.texts], each.columns[each.texts :], first=each.texts)
-            for row in each.rows:
+    for listing in engine.listings(read):
+        if listing.rows:
+            texts = listing.texts
+            listed = new_table(out, listing.columns[:texts], listing.columns[texts:], first=texts)
+            for row in listing.rows:
                 listed.add_row(*map(safe, row))
             print_table(out, listed)
     stream = stream_of(read.sources[0].kind) if read.sources else None
-    for told in read.problems:
-        problem = worded(told, {} if stream is None else stream.terms)
+    for reported in read.problems:
+        problem = worded(reported, {} if stream is None else stream.terms)
         out.print(f"[bold]{safe(problem.code)}[/]")
         _indented(out, safe(problem.message))
         if problem.fix:
@@ -100,10 +101,11 @@ def _shards(out: Console, source: CheckpointSource) -> None:
     lead = ("stream", "shard") if len(streams) > 1 else ("shard",)
     table = new_table(out, (*lead, "record arrived"), ("position", "planned end")[: 1 + ahead], first=len(lead))
     for at in source.shards:
-        places = (at.position, at.planned_position)[: 1 + ahead]
+        positions = (at.position, at.planned_position)[: 1 + ahead]
         cells = (at.stream or "", at.shard)[-len(lead) :]
-        told = "" if stream is None else stream.tells(at.position)
-        table.add_row(*map(safe, (*cells, *("" if each is None else str(each) for each in places), told)))
+        meaning = "" if stream is None else stream.tells(at.position)
+        ends = ("" if end is None else str(end) for end in positions)
+        table.add_row(*map(safe, (*cells, *ends, meaning)))
     for column in table.columns:
         column.no_wrap = True  # ids and numbers are copied from here
     print_table(out, table)
@@ -128,84 +130,84 @@ def _unread(source: CheckpointSource) -> str:
     return "no offset yet" if source.raw is None else f"not read; its line says: {safe(source.raw)}"
 
 
-def _taken(read: Checkpoint, now_ms: int) -> str:
-    """Describe what a checkpoint is of, and when it was taken."""
+def _described(read: Checkpoint, now_ms: int) -> str:
+    """Describe what a older is of, and when it was taken."""
     engine, details = engine_of(read.engine), read.details
     words = [read.engine, f"{engine.job} {safe(read.job_id or 'unknown')}", *map(safe, details.words)]
     if details.written_ms is not None and not engine.plans_batches:
         words.append(f"file dated {utc(details.written_ms)}, {_ago(details.written_ms, now_ms)}")
-    told = ", ".join(words)
+    text = ", ".join(words)
     if details.retained:
-        told += "\nalso retained, newest first:" + "".join(f"\n  {_retained(one, now_ms)}" for one in details.retained)
-    return told
+        older = "".join(f"\n  {_retained(checkpoint, now_ms)}" for checkpoint in details.retained)
+        return f"{text}\nalso retained, newest first:{older}"
+    return text
 
 
-def _retained(one: RetainedCheckpoint, now_ms: int) -> str:
+def _retained(older: RetainedCheckpoint, now_ms: int) -> str:
     """Name another checkpoint of the job, so that an earlier one can be chosen."""
-    age = "" if one.written_ms is None else f", file dated {utc(one.written_ms)}, {_ago(one.written_ms, now_ms)}"
-    return f"checkpoint {one.id}{age}: {safe(one.uri)}"
+    age = "" if older.written_ms is None else f", file dated {utc(older.written_ms)}, {_ago(older.written_ms, now_ms)}"
+    return f"checkpoint {older.id}{age}: {safe(older.uri)}"
 
 
 def _ago(written_ms: int, now_ms: int) -> str:
     return f"{duration(max(0, now_ms - written_ms))} ago"
 
 
-def comparison(out: Console, made: Comparison) -> None:
+def comparison(out: Console, comparison: Comparison) -> None:
     """Show a comparison: the answer, the partitions, the findings."""
-    terms = terms_of(made.partitions)
-    tone, head, rest = verdicts.answer(made)
+    terms = terms_of(comparison.partitions)
+    tone, head, rest = verdicts.answer(comparison)
     out.print(f"[{_STYLES[tone]}]{in_words(head, terms)}[/] {in_words(rest, terms)}")
-    out.print(f"{in_words(places(made), terms)}\n")
-    out.print(f"{safe(made.migration)}: {safe(str(made.kept_in))}", soft_wrap=True)
-    sides = ", ".join(
-        f"{in_words(f'{side} cluster', terms)} '{ref.name}'" for side, ref in (("old", made.old), ("new", made.new))
-    )
-    out.print(f"{safe(sides)}, read {safe(made.taken_at)}")
-    out.print(safe(in_words(made.belongs_to.reason, terms)))
+    out.print(f"{in_words(known_offsets(comparison), terms)}\n")
+    out.print(f"{safe(comparison.migration)}: {safe(str(comparison.kept_in))}", soft_wrap=True)
+    clusters = (("old", comparison.old), ("new", comparison.new))
+    sides = ", ".join(f"{in_words(f'{side} cluster', terms)} '{ref.name}'" for side, ref in clusters)
+    out.print(f"{safe(sides)}, read {safe(comparison.taken_at)}")
+    out.print(safe(in_words(comparison.belongs_to.reason, terms)))
     # Positions of another stream do nothing on the new one: the first sentence says so of all of them.
-    another = all(map(verdicts.of_another_stream, made.partitions))
+    another = all(map(verdicts.of_another_stream, comparison.partitions))
     texts = ("partition", "exactness") if another else ("partition", "exactness", "if unedited")
     table = new_table(out, texts, ("old offset", "new offset", "lag old", "lag new"), first=1, terms=terms)
-    for row in made.partitions:
+    for row in comparison.partitions:
         table.add_row(*_cells(row, terms)[: len(table.columns)])
     print_table(out, table)
-    for row in made.partitions:
+    for row in comparison.partitions:
         _in_shards(out, row)
-    if made.quota is not None:
-        out.print(f"{quota(made.quota)}\n", soft_wrap=True)
-    for row in made.partitions:
+    if comparison.quota is not None:
+        out.print(f"{quota(comparison.quota)}\n", soft_wrap=True)
+    for row in comparison.partitions:
         for choice in alternatives(row):
             out.print(
                 f"{safe(str(row.new_topic_partition))} at {choice.offset:,}, {choice.name}: {choice.price}",
                 soft_wrap=True,
             )
-    findings(out, made.findings)
+    findings(out, comparison.findings)
 
 
-def findings(out: Console, found: Sequence[Finding]) -> None:
+def findings(out: Console, findings: Sequence[Finding]) -> None:
     """Show findings, the most serious first: those of one code together, and what to do."""
     by_code: dict[str, list[Finding]] = {}
     for severity in Severity:
-        for finding in found:
+        for finding in findings:
             if finding.severity is severity:
                 by_code.setdefault(finding.code, []).append(finding)
     for code, alike in by_code.items():
         out.print(f"{verdict(verdicts.SEVERITY[alike[0].severity])} [bold]{code}[/]")
-        for each in alike:
-            _indented(out, f"{safe(_where(each))}{safe(each.message)}")
-        for remedy in dict.fromkeys(each.remedy for each in alike):
+        for repeated in alike:
+            _indented(out, f"{safe(_where(repeated))}{safe(repeated.message)}")
+        for remedy in dict.fromkeys(finding.remedy for finding in alike):
             _indented(out, f"→ {safe(remedy)} [dim]({describe(code).page})[/]")
 
 
-def compared(out: Console, each: Compared) -> None:
+def compared(out: Console, outcome: Compared) -> None:
     """Show in a line what one job of many came to."""
-    if each.comparison is None:
+    if outcome.comparison is None:
         return
-    terms = terms_of(each.comparison.partitions)
-    tone, *told = verdicts.answer(each.comparison)
-    head, rest = (in_words(text, terms) for text in told)
-    kept = " [dim](as compared before)[/]" if each.reused else ""
-    out.print(f"{safe(str(each.job))}: [{_STYLES[tone]}]{head}[/] {rest}{kept}", soft_wrap=True)
+    terms = terms_of(outcome.comparison.partitions)
+    tone, *answer = verdicts.answer(outcome.comparison)
+    head, rest = (in_words(text, terms) for text in answer)
+    note = " [dim](as compared before)[/]" if outcome.reused else ""
+    out.print(f"{safe(str(outcome.job))}: [{_STYLES[tone]}]{head}[/] {rest}{note}", soft_wrap=True)
 
 
 def compared_all(out: Console, jobs: Sequence[Compared]) -> None:
@@ -218,61 +220,61 @@ def compared_all(out: Console, jobs: Sequence[Compared]) -> None:
     out.print(f"[bold]{', '.join(sentences)}.[/]")
 
 
-def reconciliation(out: Console, made: Reconciliation) -> None:
+def reconciliation(out: Console, reconciliation: Reconciliation) -> None:
     """Show what both clusters hold of a topic."""
-    out.print(f"[bold]{safe(made.summary())}[/]\n")
+    out.print(f"[bold]{safe(reconciliation.summary())}[/]\n")
     names = ("old records", "new records", "on both", "missing", "duplicated", "only on new")
     table = new_table(out, ("partition",), names)
-    for each in made.partitions:
-        counts = (each.old_records, each.new_records, each.both, each.missing, each.duplicated, each.foreign)
-        table.add_row(str(each.partition), *(f"{count:,}" for count in counts))
+    for row in reconciliation.partitions:
+        counts = (row.old_records, row.new_records, row.both, row.missing, row.duplicated, row.foreign)
+        table.add_row(str(row.partition), *(f"{count:,}" for count in counts))
     print_table(out, table)
-    for span in made.differences:
+    for span in reconciliation.differences:
         counted = ((span.missing, "missing"), (span.duplicated, "duplicated"), (span.foreign, "only here"))
         what = ", ".join(f"{count:,} {word}" for count, word in counted if count)
         out.print(f"partition {span.partition}, {span.cluster} offsets {span.start:,} to {span.end - 1:,}: {what}")
 
 
-def plan(out: Console, made: Plan) -> None:
+def plan(out: Console, plan: Plan) -> None:
     """Show a plan: what it writes, what it costs, and whether the job may start."""
     from offsetwise.plan.target import target_type
 
-    total, terms = made.totals, terms_of(made.positions)
+    total, terms = plan.totals, terms_of(plan.positions)
     counted = (
-        (made.positions and in_words(many(total.partitions, "partition"), terms)),
-        (made.transactions and many(len(made.transactions), "transaction")),
+        (plan.positions and in_words(many(total.partitions, "partition"), terms)),
+        (plan.transactions and many(len(plan.transactions), "transaction")),
     )
-    count = ", ".join(each for each in counted if each)
-    targets = safe(", ".join(map(str, made.targets)))
-    out.print(f"[bold]{safe(made.strategy)}[/] to {targets}{f': {count}' if count else ''}", soft_wrap=True)
-    if made.positions:
-        unknown = f", unknown for {total.uncounted:,}" if total.uncounted else ""
+    count = ", ".join(text for text in counted if text)
+    targets = safe(", ".join(map(str, plan.targets)))
+    out.print(f"[bold]{safe(plan.strategy)}[/] to {targets}{f': {count}' if count else ''}", soft_wrap=True)
+    if plan.positions:
+        uncounted = f", unknown for {total.uncounted:,}" if total.uncounted else ""
         out.print(
-            f"read twice: {at_most(total.replay)}, never read: {at_most(total.skip)}{unknown}; "
+            f"read twice: {at_most(total.replay)}, never read: {at_most(total.skip)}{uncounted}; "
             f"{total.overridden:,} decided by people",
             soft_wrap=True,
         )
-    for name, sentences in (("keeps", made.keeps), ("gives up", made.gives_up), *_required(made.requirements.cutover)):
+    for name, sentences in (("keeps", plan.keeps), ("gives up", plan.gives_up), *_required(plan.requirements.cutover)):
         if sentences:
             out.print(f"{name}: {safe('; '.join(sentences))}", soft_wrap=True)
-    for cost in () if made.repair is None else made.repair.costs:
+    for cost in () if plan.repair is None else plan.repair.costs:
         out.print(f"costs: {safe(cost)}", soft_wrap=True)
-    for target in made.targets:
-        if (created := target_type(target.kind).creates(made, target)) is not None:
+    for target in plan.targets:
+        if (created := target_type(target.kind).creates(plan, target)) is not None:
             out.print(f"creates: {safe(created)}", soft_wrap=True)
-    for at in made.requirements.targets:
-        out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.told)}", soft_wrap=True)
-    if made.settings:
-        out.print(f"set: {safe(', '.join('='.join(setting) for setting in made.settings))}", soft_wrap=True)
-    out.print(f"unedited: {safe(made.prediction.effect)}. {safe(made.prediction.told)}", soft_wrap=True)
-    for mark in made.marks[:_MARKS]:
+    for at in plan.requirements.targets:
+        out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.described)}", soft_wrap=True)
+    if plan.settings:
+        out.print(f"set: {safe(', '.join('='.join(setting) for setting in plan.settings))}", soft_wrap=True)
+    out.print(f"unedited: {safe(plan.prediction.effect)}. {safe(plan.prediction.told)}", soft_wrap=True)
+    for mark in plan.marks[:_MARKS]:
         name = f"{safe(mark.transactional_id)} (producer {mark.producer_id}, epoch {mark.epoch})"
         out.print(f"marked as committed in the copy: {name}. {safe(mark.reason)}", soft_wrap=True)
-    if len(made.marks) > _MARKS:
-        out.print(f"and {len(made.marks) - _MARKS:,} more transactions, which the plan's file lists")
-    for check in made.gate:
+    if len(plan.marks) > _MARKS:
+        out.print(f"and {len(plan.marks) - _MARKS:,} more transactions, which the plan's file lists")
+    for check in plan.gate:
         out.print(f"{verdict(verdicts.GATE[check.outcome])} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
-    transactions(out, made)
+    transactions(out, plan)
 
 
 def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -280,18 +282,19 @@ def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[s
         yield "required before it is applied", (required(cutover),)
 
 
-def transactions(out: Console, made: Plan) -> None:
+def transactions(out: Console, plan: Plan) -> None:
     """Show every transaction that a plan ends; nothing where it ends none."""
-    told = irrevocable(made)
-    if told is None:
+    warning = irreversible(plan)
+    if warning is None:
         return
-    out.print(f"[bold]{safe(told)}[/]", soft_wrap=True)
-    for each in made.transactions:
-        places = ", ".join(_open(at) for at in each.partitions)
-        until = "" if each.deadline is None else f", until {utc(epoch_ms(each.deadline))}"
-        by = "" if each.by is None else f" (decided by {each.by})"
+    out.print(f"[bold]{safe(warning)}[/]", soft_wrap=True)
+    for transaction in plan.transactions:
+        partitions = ", ".join(_open(at) for at in transaction.partitions)
+        until = "" if transaction.deadline is None else f", until {utc(epoch_ms(transaction.deadline))}"
+        by = "" if transaction.by is None else f" (decided by {transaction.by})"
         out.print(
-            f"[yellow]{each.decision}[/] {safe(each.name)} on {safe(places)}{until}: {safe(each.reason)}{safe(by)}",
+            f"[yellow]{transaction.decision}[/] {safe(transaction.name)} on {safe(partitions)}{until}: "
+            f"{safe(transaction.reason)}{safe(by)}",
             soft_wrap=True,
         )
 
@@ -302,9 +305,9 @@ def _open(at: OpenPartition) -> str:
     return f"{at.topic_partition} from {at.start_offset:,} ({number(at.records)} records)"
 
 
-def places(made: Comparison) -> str:
+def known_offsets(comparison: Comparison) -> str:
     """Describe in one sentence how many new offsets are known, and how well."""
-    summary = made.summary
+    summary = comparison.summary
     proven = summary.exact + summary.position_exact + summary.preserved
     rest = [
         f"{count:,} {word}"
@@ -368,8 +371,8 @@ def _cells(row: PartitionComparison, terms: Mapping[str, str]) -> tuple[str, ...
         safe(name),
         brief(row.old_offset),
         brief(row.new_offset),
-        number(row.lag_old) if row.behind_old is None else behind(row.behind_old),
-        number(row.lag_new) if row.behind_new is None else behind(row.behind_new),
+        number(row.lag_old) if row.behind_old is None else lag_text(row.behind_old),
+        number(row.lag_new) if row.behind_new is None else lag_text(row.behind_new),
         _exactness(row),
         in_words(verdict(verdicts.raw(row)), terms),
     )

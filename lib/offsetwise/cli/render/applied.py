@@ -55,30 +55,32 @@ _STATES = {
 }
 
 
-def dry_run(out: Console, made: DryRun) -> None:
+def dry_run(out: Console, dry_run: DryRun) -> None:
     """Show what applying would do, or why it cannot be done."""
-    for one in made.begun:
-        what = "written" if one.done else "begun, not finished"
+    for begun in dry_run.begun:
+        what = "written" if begun.done else "begun, not finished"
         out.print(
-            f"{safe(str(one.step.target))}: {what} by an earlier call; now {one.seen.standing}. {safe(one.seen.told)}",
+            f"{safe(str(begun.step.target))}: {what} by an earlier call; now {begun.seen.standing}. "
+            f"{safe(begun.seen.told)}",
             soft_wrap=True,
         )
-    if made.begun and not made.held:
+    if dry_run.begun and not dry_run.held:
         out.print("Every target was written by an earlier call: nothing is left to write.")
         return
-    tally = Counter(each.outcome for each in made.held if not each.cutover)
-    told = ", ".join(f"{count} {_WORDS[outcome]}" for outcome, count in sorted(tally.items()))
+    tally = Counter(result.outcome for result in dry_run.held if not result.cutover)
+    counts = ", ".join(f"{count} {_WORDS[outcome]}" for outcome, count in sorted(tally.items()))
     out.print(
-        f"Plan {made.plan_digest[:12]} compared with what is there now: {told or 'nothing to compare'}.", soft_wrap=True
+        f"Plan {dry_run.plan_digest[:12]} compared with what is there now: {counts or 'nothing to compare'}.",
+        soft_wrap=True,
     )
-    for each in made.held:
-        if each.outcome is not Outcome.PASSED or each.unproven is not None or each.cutover:
-            _held(out, each)
-    for preview in made.previews:
+    for result in dry_run.held:
+        if result.outcome is not Outcome.PASSED or result.unproven is not None or result.cutover:
+            _recheck_result(out, result)
+    for preview in dry_run.previews:
         _preview(out, preview)
-    if made.begun and made.changes:
+    if dry_run.begun and dry_run.changes:
         out.print("Nothing was written now: this is a dry run. The same call with --execute goes on from there.")
-    elif made.previews:
+    elif dry_run.previews:
         out.print("Nothing was written: this is a dry run. --execute writes.")
 
 
@@ -92,15 +94,15 @@ def applied(
             out.print(f"[yellow]? unproven[/] {safe(message)}", soft_wrap=True)
     for step in steps:
         _step(out, step)
-    for seen in already:
-        out.print(f"It was applied before; now: {safe(seen.told)}", soft_wrap=True)
+    for observation in already:
+        out.print(f"It was applied before; now: {safe(observation.told)}", soft_wrap=True)
 
 
-def standings(out: Console, made: Standings) -> None:
+def standings(out: Console, standings: Standings) -> None:
     """Show what a rollback would take back."""
-    for step, seen in zip(made.steps, made.seen, strict=True):
-        out.print(f"{safe(str(step.target))}: {seen.standing}. {safe(seen.told)}", soft_wrap=True)
-    out.print(safe(made.approval), soft_wrap=True)
+    for step, observation in zip(standings.steps, standings.seen, strict=True):
+        out.print(f"{safe(str(step.target))}: {observation.standing}. {safe(observation.told)}", soft_wrap=True)
+    out.print(safe(standings.approval), soft_wrap=True)
     out.print("Nothing was changed: this is a dry run. --execute takes back.")
 
 
@@ -110,31 +112,31 @@ def taken_back(out: Console, steps: tuple[ReceiptStep, ...]) -> None:
         _step(out, step)
 
 
-def verification(out: Console, made: Verification) -> None:
+def verification(out: Console, verification: Verification) -> None:
     """Show where every position stands."""
-    for transaction in made.transactions:
+    for transaction in verification.transactions:
         out.print(f"{_TURNOUTS[transaction.turnout]} {safe(transaction.told)}", soft_wrap=True)
-    if made.positions:
+    if verification.positions:
         table = _table("target", "partition", "planned", "found", "")
-        for verified_position in made.positions:
+        for verified_position in verification.positions:
             names = safe(str(verified_position.target)), safe(str(verified_position.topic_partition))
             table.add_row(*names, *_numbers(verified_position), _TURNOUTS[verified_position.turnout])
         out.print(table)
-        for verified_position in made.positions:
+        for verified_position in verification.positions:
             if verified_position.turnout in (Turnout.DIFFERENT, Turnout.UNKNOWN):
                 out.print(safe(verified_position.told), soft_wrap=True)
-        tally = Counter(position.turnout for position in made.positions)
+        tally = Counter(position.turnout for position in verification.positions)
         message = ", ".join(f"{tally[turnout]:,} {turnout}" for turnout in Turnout if tally[turnout])
-        began = "The job has begun." if made.started else "The job has not begun at every target yet."
+        began = "The job has begun." if verification.started else "The job has not begun at every target yet."
         out.print(f"{message}. {began}")
-    if made.job is not None:
-        out.print(f"{_ORIGINS[made.job.origin]} {safe(made.job.told)}", soft_wrap=True)
-    out.print(f"Compared with plan {made.plan_digest[:12]}; whether that was approved is not checked here.")
+    if verification.job is not None:
+        out.print(f"{_ORIGINS[verification.job.origin]} {safe(verification.job.told)}", soft_wrap=True)
+    out.print(f"Compared with plan {verification.plan_digest[:12]}; whether that was approved is not checked here.")
 
 
-def _held(out: Console, each: RecheckResult) -> None:
-    outcome = (_CUTOVER if each.cutover else _OUTCOMES)[each.outcome]
-    out.print(f"{outcome} {safe(each.told)}", soft_wrap=True)
+def _recheck_result(out: Console, result: RecheckResult) -> None:
+    outcome = (_CUTOVER if result.cutover else _OUTCOMES)[result.outcome]
+    out.print(f"{outcome} {safe(result.told)}", soft_wrap=True)
 
 
 def _preview(out: Console, preview: Preview) -> None:
@@ -164,12 +166,12 @@ def _step(out: Console, step: ReceiptStep) -> None:
     out.print(f"{_STATES[step.state]} {safe(str(step.target))}: {safe(step.told)}", soft_wrap=True)
 
 
-def _before(each: WrittenOffset) -> str:
-    return "no commit" if each.before is None else f"{each.before:,}"
+def _before(offset: WrittenOffset) -> str:
+    return "no commit" if offset.before is None else f"{offset.before:,}"
 
 
-def _numbers(each: VerifiedPosition) -> tuple[str, str]:
-    return f"{each.planned:,}", "?" if each.found is None else f"{each.found:,}"
+def _numbers(position: VerifiedPosition) -> tuple[str, str]:
+    return f"{position.planned:,}", "?" if position.found is None else f"{position.found:,}"
 
 
 def _table(*columns: str) -> Table:

@@ -108,9 +108,9 @@ def failed(job: str, error: OffsetwiseError) -> None:
 def counts(chosen: PlanSet, outcomes: Sequence[PlanOutcome[Any]], *, done: str) -> int:
     """Write how many plans were done, failed and not reached; return how many failed."""
     failures = sum(outcome.error is not None for outcome in outcomes)
-    left = len(chosen.plans) - len(outcomes)
+    remaining = len(chosen.plans) - len(outcomes)
     parts = [f"{len(outcomes) - failures:,} {done}"]
     parts += [f"{failures:,} failed"] if failures else []
-    parts += [f"{left:,} not reached: the same command goes on with them"] if left else []
+    parts += [f"{remaining:,} not reached: the same command goes on with them"] if remaining else []
     say(f"{many(len(chosen.plans), 'plan')}: {', '.join(parts)}.")
     return failures

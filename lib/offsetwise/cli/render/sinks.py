@@ -19,49 +19,59 @@ if TYPE_CHECKING:
 _OFFERED: Final = (Decision.COMMIT, Decision.ABORT)
 
 
-def transactions(out: Console, made: SinkTransactions) -> None:
+def transactions(out: Console, transactions: SinkTransactions) -> None:
     """Show a line for each transaction, then where the logs of the sink end."""
-    counted = ", ".join(f"{count:,} {decision}" for decision, count in made.counts.items())
-    cluster = safe(made.cluster_id or "unknown")
-    out.print(f"[bold]{many(len(made.transactions), 'transaction')} on cluster id {cluster}[/]: {counted or 'none'}")
-    for each in made.transactions:
-        if each.decision is Decision.NOTHING:
+    counted = ", ".join(f"{count:,} {decision}" for decision, count in transactions.counts.items())
+    cluster = safe(transactions.cluster_id or "unknown")
+    out.print(
+        f"[bold]{many(len(transactions.transactions), 'transaction')} on cluster id {cluster}[/]: {counted or 'none'}"
+    )
+    for transaction in transactions.transactions:
+        if transaction.decision is Decision.NOTHING:
             continue  # a job leaves one for each checkpoint and subtask of a week
-        style = "green" if each.decision in CLOSED else "yellow" if each.decision in _OFFERED else "bold red"
-        out.print(f"{_named(each)}, {_states(each)}: [{style}]{each.decision}[/]. {safe(each.reason)}", soft_wrap=True)
-    if over := made.counts.get(Decision.NOTHING):
+        style = (
+            "green" if transaction.decision in CLOSED else "yellow" if transaction.decision in _OFFERED else "bold red"
+        )
+        out.print(
+            f"{_named(transaction)}, {_states(transaction)}: [{style}]{transaction.decision}[/]. "
+            f"{safe(transaction.reason)}",
+            soft_wrap=True,
+        )
+    if over := transactions.counts.get(Decision.NOTHING):
         out.print(
             f"{many(over, 'transaction')} of this job are over and not held: [green]NOTHING[/]; --json lists them."
         )
-    for each_end in made.partitions:
+    for each_end in transactions.partitions:
         where = safe(str(each_end.topic_partition))
-        told = f"last stable offset {number(each_end.last_stable_offset)}, log end {number(each_end.log_end_offset)}"
-        out.print(f"{where}: {told}", soft_wrap=True)
-    for found in made.findings:
-        out.print(f"[yellow]{found.code}[/] {safe(found.message)} {safe(found.remedy)}", soft_wrap=True)
-    if made.upgrade is not None:
-        _upgrade(out, made.upgrade)
+        offsets = f"last stable offset {number(each_end.last_stable_offset)}, log end {number(each_end.log_end_offset)}"
+        out.print(f"{where}: {offsets}", soft_wrap=True)
+    for finding in transactions.findings:
+        out.print(f"[yellow]{finding.code}[/] {safe(finding.message)} {safe(finding.remedy)}", soft_wrap=True)
+    if transactions.upgrade is not None:
+        _upgrade(out, transactions.upgrade)
 
 
-def _upgrade(out: Console, made: Upgrade) -> None:
+def _upgrade(out: Console, upgrade: Upgrade) -> None:
     out.print("[bold]Two-phase commit (FLIP-319, KIP-939)[/]")
-    for step in made.steps:
+    for step in upgrade.steps:
         out.print(f"{verdict(verdicts.GATE[step.outcome])} {safe(step.name)}: {safe(step.told)}", soft_wrap=True)
-    blocked = f"blocked by {safe(made.blocked_by)}" if made.blocked_by else "no step is known to block"
+    blocked = f"blocked by {safe(upgrade.blocked_by)}" if upgrade.blocked_by else "no step is known to block"
     out.print(f"[bold]Until then[/] ({blocked}):", soft_wrap=True)
-    for message in (*made.until_then, made.false_alarm):
+    for message in (*upgrade.until_then, upgrade.false_alarm):
         out.print(f"  {safe(message)}", soft_wrap=True)
 
 
-def _named(each: SinkTransaction) -> str:
-    name = "no id" if each.transactional_id is None else safe(each.transactional_id)
-    producer = "?" if each.producer_id is None else str(each.producer_id)
-    return f"{name} (producer {producer}, epoch {'?' if each.epoch is None else each.epoch})"
+def _named(transaction: SinkTransaction) -> str:
+    name = "no id" if transaction.transactional_id is None else safe(transaction.transactional_id)
+    producer = "?" if transaction.producer_id is None else str(transaction.producer_id)
+    return f"{name} (producer {producer}, epoch {'?' if transaction.epoch is None else transaction.epoch})"
 
 
-def _states(each: SinkTransaction) -> str:
-    sentences = [f"held ({safe(each.held_state or '?')})" if each.held else "not held"]
-    sentences.append(f"broker: {safe(each.broker_state)}" if each.broker_state else "broker: no such id or no answer")
-    if each.left_ms is not None:
-        sentences.append(f"{duration(each.left_ms)} left")
+def _states(transaction: SinkTransaction) -> str:
+    sentences = [f"held ({safe(transaction.held_state or '?')})" if transaction.held else "not held"]
+    sentences.append(
+        f"broker: {safe(transaction.broker_state)}" if transaction.broker_state else "broker: no such id or no answer"
+    )
+    if transaction.left_ms is not None:
+        sentences.append(f"{duration(transaction.left_ms)} left")
     return ", ".join(sentences)

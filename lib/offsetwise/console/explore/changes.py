@@ -11,7 +11,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, new_in_bold
@@ -29,12 +29,12 @@ class Changes:
 
     changed: int
     same: int
-    unknown: int
+    undecided: int
     largest: tuple[PartitionComparison, ...]
 
     def __str__(self) -> str:
-        unknown = f"{self.unknown:,} not known yet" if self.unknown else ""
-        return ", ".join(filter(None, (changing(self.changed, self.same), unknown)))
+        not_known = f"{self.undecided:,} not known yet" if self.undecided else ""
+        return ", ".join(filter(None, (changing(self.changed, self.same), not_known)))
 
 
 def changes_of(rows: Sequence[PartitionComparison]) -> Changes:
@@ -44,7 +44,7 @@ def changes_of(rows: Sequence[PartitionComparison]) -> Changes:
     return Changes(
         changed=len(moved),
         same=len(known) - len(moved),
-        unknown=len(rows) - len(known),
+        undecided=len(rows) - len(known),
         largest=tuple(sorted(moved, key=_order)[:SHOWN]),
     )
 
@@ -69,17 +69,17 @@ def in_markdown(changes: Changes) -> str:
 
 
 @cached(16)
-def changes(held: Held[Comparison]) -> Changes:
+def changes(answer: CachedAnswer[Comparison]) -> Changes:
     """Count the changes of a comparison once."""
-    return changes_of(held.value.partitions)
+    return changes_of(answer.value.partitions)
 
 
-def draw(held: Held[Comparison]) -> None:
+def draw(answer: CachedAnswer[Comparison]) -> None:
     """Draw the table with its count above, and where the other rows are."""
-    found = changes(held)
-    if not found.largest:
-        st.markdown(f"**{terms.said('No partition changes its position')}** · {found}")
+    counted = changes(answer)
+    if not counted.largest:
+        st.markdown(f"**{terms.said('No partition changes its position')}** · {counted}")
         return
-    more = "" if found.changed <= SHOWN else f" · the {SHOWN} largest changes"
-    st.markdown(f"**{found}**{more}")
-    st.markdown(in_markdown(found))
+    more = "" if counted.changed <= SHOWN else f" · the {SHOWN} largest changes"
+    st.markdown(f"**{counted}**{more}")
+    st.markdown(in_markdown(counted))

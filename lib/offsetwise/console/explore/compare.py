@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.answers import Answers, CachedAnswer, Question
 from offsetwise.console.explore import (
     changes,
     compare_charts,
@@ -46,6 +46,7 @@ from offsetwise.wording.behind import quota
 from offsetwise.wording.verdicts import Tone
 
 DRAFT_PAGE: Final = "pages/plan/draft.py"
+Answered = CachedAnswer[Comparison]
 _ICON: Final = ":material/compare_arrows:"
 _LOGS: Final = "Where each partition resumes"
 _TABLE: Final = "Every partition"
@@ -69,10 +70,10 @@ class ComparisonFacts:
     """Of the heat map."""
 
 
-def comparison(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Held[Comparison] | None:
+def comparison(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Answered | None:
     """Return the comparison to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.comparison, migration.name, subject)
-    head.context(_caption(migration, answers.held(question)))
+    head.context(_caption(migration, answers.cached(question)))
     offer = blocks.Offer(
         what=f"{markdown(str(subject))} and {terms.said('both clusters')}",
         why=terms.said(
@@ -91,76 +92,76 @@ def comparison(answers: Answers, migration: Offered, subject: Subject, head: gua
     return result
 
 
-def draw(answers: Answers, migration: Offered, subject: Subject, held: Held[Comparison]) -> None:
+def draw(answers: Answers, migration: Offered, subject: Subject, answer: Answered) -> None:
     """Draw the whole screen of one comparison."""
-    shown, colours = held.value, palette.current()
+    shown, colours = answer.value, palette.current()
     if not shown.partitions:
-        _, head, rest = facts_of(held).answer
-        look = "Look at the checkpoint with the command below."
-        blocks.empty(terms.said(head), f"{terms.said(rest)} {look}", "offsetwise inspect CHECKPOINT")
+        _, head, rest = facts_of(answer).answer
+        hint = "Look at the checkpoint with the command below."
+        blocks.empty(terms.said(head), f"{terms.said(rest)} {hint}", "offsetwise inspect CHECKPOINT")
         return
-    _answer(held)
+    _answer(answer)
     with st.container(horizontal=True, vertical_alignment="center"):
         why = terms.said("Why, partition by partition")
-        message = markdown(terms.said(facts_of(held).at_new_offsets))
+        message = markdown(terms.said(facts_of(answer).at_new_offsets))
         st.markdown(f"{message} [{why}](#{evidence.ANCHOR})", width="stretch")
         blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
-    _numbers(held, colours)
+    _numbers(answer, colours)
     _metrics(shown)
     findings = evidence.findings_of_all(shown)
     _blocking(findings)
     parts: dict[str, Callable[[], None]] = {
-        _TABLE: partial(_partitions, held, colours),
-        _LOGS: partial(_picture, answers, migration, subject, held, colours),
+        _TABLE: partial(_partitions, answer, colours),
+        _LOGS: partial(_picture, answers, migration, subject, answer, colours),
     }
     if not compare_table.in_time(shown.partitions):
-        parts[_RECORDS] = partial(_whole_topics, answers, migration, held)
+        parts[_RECORDS] = partial(_whole_topics, answers, migration, answer)
     parts[f"{_FINDINGS} ({len(findings)})" if findings else _FINDINGS] = partial(_of_all, shown, findings)
     layout.tabs(parts)
 
 
 @st.fragment
-def _whole_topics(answers: Answers, migration: Offered, held: Held[Comparison]) -> None:
+def _whole_topics(answers: Answers, migration: Offered, answer: Answered) -> None:
     with guard.block("reconciliation"):
-        reconciliation.draw(answers, migration, facts_of(held).topics)
+        reconciliation.draw(answers, migration, facts_of(answer).topics)
 
 
 @st.fragment
-def _partitions(held: Held[Comparison], colours: Palette) -> None:
+def _partitions(answer: Answered, colours: Palette) -> None:
     with guard.block("partitions"):
-        facts = facts_of(held)
-        rows = filtered(held, compare_table.filters(facts.topics, facts.codes))
+        facts = facts_of(answer)
+        rows = filtered(answer, compare_table.filters(facts.topics, facts.codes))
         if not rows:
             blocks.empty(terms.said("No partition passes these filters."), "Clear a filter to see more.")
             return
-        generator, right = layout.beside("evidence", left=3, right=2)
+        generator, right = layout.two_columns("evidence", main=3, right=2)
         with generator:
-            row = choose(held, rows, colours)
+            row = choose(answer, rows, colours)
         with right:
-            evidence.draw(held.value, row)
+            evidence.draw(answer.value, row)
 
 
 def _belongs(shown: Comparison) -> None:
     of = shown.belongs_to
-    whose = (
+    owner = (
         f"The positions are those of the {of.cluster} cluster"
         if of.cluster
         else "? Which cluster they belong to is open"
     )
-    st.markdown(f":gray[{terms.said(whose)}: {markdown(terms.said(of.reason))}]")
+    st.markdown(f":gray[{terms.said(owner)}: {markdown(terms.said(of.reason))}]")
 
 
-def _of_all(shown: Comparison, found: Sequence[Finding]) -> None:
+def _of_all(shown: Comparison, findings: Sequence[Finding]) -> None:
     _belongs(shown)
-    if found:
-        evidence.findings(found)
+    if findings:
+        evidence.findings(findings)
     else:
         st.markdown("✓ Nothing was found about the whole migration. What was found about partitions is in their rows.")
 
 
-def _blocking(found: Sequence[Finding]) -> None:
+def _blocking(findings: Sequence[Finding]) -> None:
     """Name what blocks the whole migration over the tabs; the tab of findings has the remedies."""
-    for finding in found:
+    for finding in findings:
         if finding.severity is Severity.BLOCKS:
             verdict = verdicts.SEVERITY[finding.severity]
             said = f"**{evidence.linked(finding.code)}** {markdown(finding.message)}"
@@ -177,15 +178,15 @@ def _checkpoint_alone(answers: Answers, question: Question[CheckpointReading]) -
             key="checkpoint-alone",
             at_once=True,
         )
-        held = blocks.live(answers, question, offer)
-        if held is not None:
-            evidence.checkpoint_alone(held.value.checkpoint)
+        answer = blocks.live(answers, question, offer)
+        if answer is not None:
+            evidence.checkpoint_alone(answer.value.checkpoint)
 
 
-def _caption(migration: Offered, held: Held[Comparison] | None) -> str:
-    if held is None:
+def _caption(migration: Offered, answer: Answered | None) -> str:
+    if answer is None:
         return f"{blocks.clusters(migration.old, migration.new)} · not read yet"
-    shown = held.value
+    shown = answer.value
     batch = shown.checkpoint.details.last_committed_batch if shown.checkpoint else None
     committed = "" if batch is None else f" · batch {number(batch)} committed"
     return (
@@ -194,39 +195,39 @@ def _caption(migration: Offered, held: Held[Comparison] | None) -> str:
     )
 
 
-def _answer(held: Held[Comparison]) -> None:
-    tone, head, rest = facts_of(held).answer
+def _answer(answer: Answered) -> None:
+    tone, head, rest = facts_of(answer).answer
     blocks.box(tone, f"**{terms.said(head)}** {markdown(terms.said(rest))}")
 
 
-def _numbers(held: Held[Comparison], colours: Palette) -> None:
+def _numbers(answer: Answered, colours: Palette) -> None:
     """Draw the numbers that change, and beside them the rulers of the partition that most needs a look, if one does."""
-    row = rulers.worst(held.value.partitions)
+    row = rulers.worst(answer.value.partitions)
     if row is None:
-        changes.draw(held)
+        changes.draw(answer)
         return
-    generator, right = layout.beside("numbers", left=2, right=3)
+    generator, right = layout.two_columns("numbers", main=2, right=3)
     with generator:
-        changes.draw(held)
+        changes.draw(answer)
     with right:
         st.markdown(rulers.in_words(row))
-        rulers_of(held, row, colours, key="worst")
+        rulers_of(answer, row, colours, key="worst")
 
 
 def _metrics(shown: Comparison) -> None:
     summary = shown.summary
     proven = summary.exact + summary.position_exact + summary.preserved
-    unknown = summary.unknown + summary.claimed
-    told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
+    unknown_count = summary.unknown + summary.claimed
+    is_told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
     blocks.cards(
         (
             counted("Partitions", summary.partitions, "One per partition of the positions, and per new one."),
             counted("Proven", proven, "The position on the new cluster was proven on the records.", Tone.RIGHT),
             counted("Bounded", summary.bounded, verdicts.MEANING[Exactness.BOUNDED], Tone.CAREFUL),
-            counted("Unknown", unknown, "No position is known, or only claimed by somebody.", Tone.UNKNOWN),
+            counted("Unknown", unknown_count, "No position is known, or only claimed by somebody.", Tone.UNKNOWN),
             counted(
                 "Skipped if unedited",
-                summary.raw_skip if told else None,
+                summary.raw_skip if is_told else None,
                 "Records never read if the old numbers were used. Only what is proven is added up.",
                 Tone.WRONG,
                 printed="≥ {:,}".format,
@@ -236,21 +237,21 @@ def _metrics(shown: Comparison) -> None:
 
 
 @st.fragment
-def _picture(answers: Answers, migration: Offered, subject: Subject, held: Held[Comparison], colours: Palette) -> None:
+def _picture(answers: Answers, migration: Offered, subject: Subject, answer: Answered, colours: Palette) -> None:
     with guard.block("picture"):
-        if compare_table.in_time(held.value.partitions):
-            seen = answers.reader.observed(migration.name, subject, held.value)
-            if seen is not None:
-                _shards(seen, held, colours)
+        if compare_table.in_time(answer.value.partitions):
+            observed = answers.reader.observed(migration.name, subject, answer.value)
+            if observed is not None:
+                _shards(observed, answer, colours)
                 return
-        many_lanes = len(held.value.partitions) > compare_charts.MAX_LANES
-        topic = _heat(held, colours) if many_lanes else None
-        _lanes(held, topic, colours)
+        many_lanes = len(answer.value.partitions) > compare_charts.MAX_LANES
+        topic = _heat(answer, colours) if many_lanes else None
+        _lanes(answer, topic, colours)
 
 
-def _shards(seen: Comparison, held: Held[Comparison], colours: Palette) -> None:
+def _shards(observed: Comparison, answer: Answered, colours: Palette) -> None:
     blocks.section(_LOGS, shown="Where the job is in each shard")
-    shards, figure, takeaway = tree(held, seen, colours)
+    shards, figure, takeaway = tree(answer, observed, colours)
     more = "" if len(shards) <= shard_chart.MAX_SHARDS else f" The first {shard_chart.MAX_SHARDS} of {len(shards):,}."
     st.markdown(
         f":gray[● is the position {terms.said('on the old cluster')}, ◆ the one on the new. A shard lies below those "
@@ -258,30 +259,30 @@ def _shards(seen: Comparison, held: Held[Comparison], colours: Palette) -> None:
         f"{more}]"
     )
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="shards", theme=None)
-    if held.value.quota is not None:
-        st.markdown(f":gray[{quota(held.value.quota)}]")
+    if answer.value.quota is not None:
+        st.markdown(f":gray[{quota(answer.value.quota)}]")
     with st.expander("Data"):
-        table.draw(compare_table.lane_table(held, filtered(held, PartitionFilters())))
+        table.draw(compare_table.lane_table(answer, filtered(answer, PartitionFilters())))
 
 
-def _lanes(held: Held[Comparison], topic: str | None, colours: Palette) -> None:
-    rows = of = filtered(held, PartitionFilters())
+def _lanes(answer: Answered, topic: str | None, colours: Palette) -> None:
+    rows = of = filtered(answer, PartitionFilters())
     if topic is not None:
-        rows, of = of_topic(held, topic), filtered(held, PartitionFilters(topics=(topic,)))
+        rows, of = of_topic(answer, topic), filtered(answer, PartitionFilters(topics=(topic,)))
     blocks.section(_LOGS, shown=f"Where each partition{f' of {markdown(topic)}' if topic else ''} resumes")
     more = "" if len(of) == len(rows) else f" The {len(rows):,} of {len(of):,} partitions that most need a look."
     st.markdown(
         ":gray[Left: both logs, aligned at the next record to read. Bars are what each cluster holds; ✖ is where the "
         f"old number would land on the new one. Right: the lag on both. Signed log scale.{more}]"
     )
-    figure, takeaway = lanes(held, rows, colours)
+    figure, takeaway = lanes(answer, rows, colours)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="lanes", theme=None)
     with st.expander("Data"):
-        table.draw(compare_table.lane_table(held, rows))
+        table.draw(compare_table.lane_table(answer, rows))
 
 
-def _heat(held: Held[Comparison], colours: Palette) -> str:
-    facts = facts_of(held)
+def _heat(answer: Answered, colours: Palette) -> str:
+    facts = facts_of(answer)
     st.header("Where the old numbers would land", anchor=False)
     cut = (
         ""
@@ -292,37 +293,38 @@ def _heat(held: Held[Comparison], colours: Palette) -> str:
         ":gray[Each cell is a partition: how far from the right position its old number lies on the new cluster. "
         f"Grey: not known.{cut}]"
     )
-    figure = heat_map(held, colours)
+    figure = heat_map(answer, colours)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=facts.takeaway, key="heat", theme=None)
     with st.expander("Data: topics"):
-        table.draw(topic_table(held))
+        table.draw(topic_table(answer))
     return selectors.choice("Topic in the charts below", facts.worst_topics, "chart", width=420)
 
 
-def choose(held: Held[Comparison], rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
+def choose(answer: Answered, rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
     """Draw the table of partitions, its downloads, and the selector of one row; give that row."""
     span = table.page(len(rows))
     page = rows[span]
-    ids = selectors.row_names(page, among=held.value.partitions)
+    ids = selectors.row_names(page, among=answer.value.partitions)
     first = min(range(len(page)), key=lambda index: verdicts.urgency(page[index]))
-    selection = Selection(key="row", grid=f"partitions-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=first)
+    grid = f"partitions-{answer.id}-{span.start}-{abs(hash(ids))}"
+    selection = Selection(key="row", grid=grid, names=ids, first=first)
     selection.draw(
-        compare_table.partition_table(held, page, colours),
+        compare_table.partition_table(answer, page, colours),
         alt=terms.said(
             f"{many(len(page), 'partition')} with old and new offset, exactness, and what the old number would do."
         ),
     )
-    _downloads(held, rows)
+    _downloads(answer, rows)
     return page[selection.choose("Evidence of", width=320)]
 
 
-def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) -> None:
-    with downloads.beside(
-        f":gray[{part(len(rows), len(held.value.partitions), terms.said('partition'))}. Select a row to see its proof.]"
+def _downloads(answer: Answered, rows: tuple[PartitionComparison, ...]) -> None:
+    with downloads.to_the_right_of(
+        f":gray[{part(len(rows), len(answer.value.partitions), terms.said('partition'))}. Select one to see its proof.]"
     ):
         for text, make in (
             ("CSV", lambda: compare_table.csv(rows)),
-            ("JSON", lambda: compare_table.json(held.value, rows)),
+            ("JSON", lambda: compare_table.json(answer.value, rows)),
         ):
             downloads.button(
                 text,
@@ -334,9 +336,9 @@ def _downloads(held: Held[Comparison], rows: tuple[PartitionComparison, ...]) ->
 
 
 @cached(16)
-def facts_of(held: Held[Comparison]) -> ComparisonFacts:
+def facts_of(answer: Answered) -> ComparisonFacts:
     """Return what the page says about the whole comparison."""
-    shown = held.value
+    shown = answer.value
     return ComparisonFacts(
         answer=verdicts.answer(shown),
         at_new_offsets=verdicts.at_new_offsets(shown),
@@ -347,26 +349,26 @@ def facts_of(held: Held[Comparison]) -> ComparisonFacts:
     )
 
 
-def of_topic(held: Held[Comparison], topic: str) -> Rows:
+def of_topic(answer: Answered, topic: str) -> Rows:
     """Return the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
-    rows = filtered(held, PartitionFilters(topics=(topic,)))
+    rows = filtered(answer, PartitionFilters(topics=(topic,)))
     worst = sorted(rows, key=verdicts.urgency)[: compare_charts.MAX_LANES]
     return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))
 
 
-def rulers_of(held: Held[Comparison], row: PartitionComparison, colours: Palette, *, key: str) -> None:
+def rulers_of(answer: Answered, row: PartitionComparison, colours: Palette, *, key: str) -> None:
     """Draw the two rulers of a partition."""
-    figure = _rulers(held, (row,), colours)
+    figure = _rulers(answer, (row,), colours)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=plain(rulers.in_words(row)), key=key, theme=None)
 
 
 @cached(64)
-def _rulers(held: Held[Comparison], rows: Rows, colours: Palette) -> Any:  # noqa: ARG001 - the key
+def _rulers(answer: Answered, rows: Rows, colours: Palette) -> Any:  # noqa: ARG001 - the key
     return Drawn(rulers.rulers(rows[0], colours))
 
 
 @cached(64)
-def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:  # noqa: ARG001 - the key
+def lanes(answer: Answered, rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:  # noqa: ARG001 - the key
     """Return the chart of lanes and what it shows in words."""
     said = compare_charts.logs_in_words(rows)
     if lag:
@@ -375,10 +377,10 @@ def lanes(held: Held[Comparison], rows: Rows, colours: Palette, *, lag: bool = T
 
 
 @cached(16)
-def tree(held: Held[Comparison], _seen: Comparison, colours: Palette) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
+def tree(answer: Answered, _observed: Comparison, colours: Palette) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
     """Return the shards of the streams compared, their chart with the positions, and what it shows in words."""
-    rows = held.value.partitions
-    topics = [{topic.name: topic for topic in snapshot.topics} for snapshot in _seen.snapshots]
+    rows = answer.value.partitions
+    topics = [{topic.name: topic for topic in snapshot.topics} for snapshot in _observed.snapshots]
     names = sorted({(row.topic, row.new_topic) for row in rows})
     shards = shard_chart.shards_of([(topics[0].get(old), topics[1].get(new)) for old, new in names])
     marks = shard_chart.marks_of(rows)
@@ -386,12 +388,12 @@ def tree(held: Held[Comparison], _seen: Comparison, colours: Palette) -> tuple[t
 
 
 @cached(16)
-def heat_map(held: Held[Comparison], colours: Palette) -> Any:
+def heat_map(answer: Answered, colours: Palette) -> Any:
     """Return the heat map."""
-    return Drawn(compare_map.heat_map(held.value.partitions, colours))
+    return Drawn(compare_map.heat_map(answer.value.partitions, colours))
 
 
 @cached(16)
-def topic_table(held: Held[Comparison]) -> table.Prepared:
+def topic_table(answer: Answered) -> table.Prepared:
     """Return the numbers behind the heat map, by topic."""
-    return table.prepared(compare_map.TOPICS, compare_map.topics(held.value.partitions))
+    return table.prepared(compare_map.TOPICS, compare_map.topics(answer.value.partitions))

@@ -81,7 +81,7 @@ def lanes(rows: Sequence[PartitionComparison], colours: Palette, *, lag: bool = 
 
 def _logs(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Palette) -> None:
     for side, shift, marker in (("old", _OLD_LANE, solid(colours)), ("new", _NEW_LANE, hatched(colours))):
-        held = [
+        logs = [
             (lane, row, log, position, span)
             for lane, row in enumerate(rows)
             for log, position in ((row.old, row.old_offset) if side == "old" else (row.new, row.new_offset),)
@@ -91,12 +91,12 @@ def _logs(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Palet
             go.Bar(
                 name=f"{side} cluster",
                 orientation="h",
-                y=[lane + shift for lane, *_ in held],
-                base=[low for *_, (low, _) in held],
-                x=[high - low for *_, (low, high) in held],
+                y=[lane + shift for lane, *_ in logs],
+                base=[low for *_, (low, _) in logs],
+                x=[high - low for *_, (low, high) in logs],
                 width=_BAR,
                 marker=marker,
-                hovertext=[_held(side, row, log, position) for _, row, log, position, _ in held],
+                hovertext=[_log_text(side, row, log, position) for _, row, log, position, _ in logs],
                 hoverinfo="text",
             ),
             row=1,
@@ -260,7 +260,7 @@ def _span(log: LogRange, position: AnyPosition | None) -> tuple[float, float] | 
     return None if start is None or end is None else (scaled(start), scaled(end))
 
 
-def _held(side: str, row: PartitionComparison, log: LogRange, position: AnyPosition | None) -> str:
+def _log_text(side: str, row: PartitionComparison, log: LogRange, position: AnyPosition | None) -> str:
     return (
         f"<b>{escaping.label(str(row.topic_partition))}</b> on {side}"
         f"<br>holds {wording.number(log.log_start)} … {wording.number(log.hw)}"
@@ -293,7 +293,7 @@ def _landings(rows: Sequence[PartitionComparison], colours: Palette) -> list[dic
 
 
 def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[str, object]]:
-    unknown = [
+    unresolved = [
         note(0, lane + _NEW_LANE, "? no position known on new", colours.unknown)
         for lane, row in enumerate(rows)
         if row.new_offset is None
@@ -303,7 +303,7 @@ def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[s
         for lane, row in enumerate(rows)
         if row.old_offset is None
     ]
-    return [*unknown, *new]
+    return [*unresolved, *new]
 
 
 def logs_in_words(rows: Sequence[PartitionComparison]) -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from offsetwise import files
 from offsetwise.comparison import summarise
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.widgets import downloads, table
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.palette import Palette
@@ -19,7 +19,7 @@ from offsetwise.console.widgets.table import Column
 from offsetwise.findings import severity_of
 from offsetwise.model import Comparison, PartitionComparison
 from offsetwise.wording import verdicts
-from offsetwise.wording.behind import behind
+from offsetwise.wording.behind import lag_text
 
 Rows = tuple[PartitionComparison, ...]
 _BEHIND: Final = "As the stream says at the position; a number of records only where all that are left were read."
@@ -77,8 +77,8 @@ PARTITIONS: Final[table.Columns[PartitionComparison]] = (
         "Records left to read on the new cluster. Negative: past the end.",
         when=lambda rows: not in_time(rows),
     ),
-    Column("behind, old", lambda row: behind(row.behind_old), 150, _BEHIND, when=in_time),
-    Column("behind, new", lambda row: behind(row.behind_new), 150, _BEHIND, when=in_time),
+    Column("behind, old", lambda row: lag_text(row.behind_old), 150, _BEHIND, when=in_time),
+    Column("behind, new", lambda row: lag_text(row.behind_new), 150, _BEHIND, when=in_time),
     Column("source", lambda row: row.source, 90, when=lambda rows: len({row.source for row in rows}) > 1),
     Column(
         "new topic", lambda row: row.new_topic, 110, when=lambda rows: any(row.new_topic != row.topic for row in rows)
@@ -95,8 +95,8 @@ LANES: Final[table.Columns[PartitionComparison]] = (
     Column("new HW", lambda row: row.new.hw),
     Column("lag old", lambda row: row.lag_old, when=lambda rows: not in_time(rows)),
     Column("lag new", lambda row: row.lag_new, when=lambda rows: not in_time(rows)),
-    Column("behind, old", lambda row: behind(row.behind_old), 200, when=in_time),
-    Column("behind, new", lambda row: behind(row.behind_new), 200, when=in_time),
+    Column("behind, old", lambda row: lag_text(row.behind_old), 200, when=in_time),
+    Column("behind, new", lambda row: lag_text(row.behind_new), 200, when=in_time),
 )
 """The numbers behind the chart of lanes."""
 
@@ -141,19 +141,19 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> PartitionFilters:
 
 
 @cached(64)
-def filtered(held: Held[Comparison], filters: PartitionFilters) -> Rows:
+def filtered(answer: CachedAnswer[Comparison], filters: PartitionFilters) -> Rows:
     """Return the partitions that pass, in the chosen order."""
-    return filters.apply(held.value.partitions)
+    return filters.apply(answer.value.partitions)
 
 
 @cached(64)
-def lane_table(held: Held[Comparison], rows: Rows) -> table.Prepared:  # noqa: ARG001 - the key
+def lane_table(answer: CachedAnswer[Comparison], rows: Rows) -> table.Prepared:  # noqa: ARG001 - the key
     """Return the numbers behind the chart of lanes."""
     return table.prepared(LANES, rows)
 
 
 @cached(32)
-def partition_table(held: Held[Comparison], rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
+def partition_table(answer: CachedAnswer[Comparison], rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
     """Return the coloured table of these partitions."""
     return table.prepared(PARTITIONS, rows, colours)
 

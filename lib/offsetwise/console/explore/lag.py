@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise import files
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.answers import Answers, CachedAnswer, Question
 from offsetwise.console.explore import lag_charts, lag_sampling, lag_tables
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
@@ -28,7 +28,7 @@ from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, Subject
 from offsetwise.position import Position
 from offsetwise.wording import duration, many, number, part, signed
-from offsetwise.wording.behind import behind, quota
+from offsetwise.wording.behind import lag_text, quota
 from offsetwise.wording.verdicts import METHOD, Tone
 
 _WINDOWS: Final = {
@@ -65,13 +65,13 @@ def _body(answers: Answers, migration: Offered, subject: Subject, refresh: int |
     question = Question.of(Reader.lag, migration.name, subject, window_ms)
     with guard.block("lag"):
         _refreshed(answers, question, refresh)
-        held = blocks.live(answers, question, _offer(), actions=again)
-        if held is None:
+        answer = blocks.live(answers, question, _offer(), actions=again)
+        if answer is None:
             return
-        if held.value is not None and migration.recorded:
+        if answer.value is not None and migration.recorded:
             with generator:
                 lag_sampling.recorded(migration)
-        _read(answers, migration, subject, window_ms, held)
+        _read(answers, migration, subject, window_ms, answer)
 
 
 def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tuple[int, DeltaGenerator, DeltaGenerator]:
@@ -94,26 +94,26 @@ def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tupl
     return _WINDOWS[window], generator, again
 
 
-def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int, held: lag_tables.Shown) -> None:
+def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int, answer: lag_tables.Shown) -> None:
     """Draw what was read, the newest sample counted from the proven positions where a comparison has them."""
-    claimed = held.value
+    claimed = answer.value
     if claimed is None:
         _no_sample(migration, subject)
         return
-    compared = answers.held(Question.of(Reader.comparison, migration.name, subject))
+    compared = answers.cached(Question.of(Reader.comparison, migration.name, subject))
     proven = proven_of(None if compared is None else compared.value)
     view = view_from(claimed, proven)
     if compared is not None:  # derived values are cached by the id
-        held = Held(id=hash((held.id, compared.id)), at=held.at, value=view)
+        answer = CachedAnswer(id=hash((answer.id, compared.id)), at=answer.at, value=view)
     _samples(migration, view, claimed)
     partitions, total = st.tabs([terms.said(_TABLE), terms.said(_LEFT)])
     with total:
-        _totals(held, view)
+        _totals(answer, view)
     with partitions:
-        beside = choose(held, view, palette.current(), claimed)
-    if beside is None:
+        selection = choose(answer, view, palette.current(), claimed)
+    if selection is None:
         return
-    chosen, right = beside
+    chosen, right = selection
     question = Question.of(
         Reader.lag_of_partition, migration.name, subject, window_ms, chosen.key, edition=view.newest.id
     )
@@ -124,9 +124,11 @@ def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int
 
 def _refreshed(answers: Answers, question: Question[LagView | None], refresh: int | None) -> None:
     """Look again if that is due, without a flicker where the store answers soon. A mere rerun asks nothing."""
-    held = answers.held(question)
-    first = held is None and answers.reading(question) is None
-    due = refresh is not None and held is not None and (datetime.now(UTC) - held.at).total_seconds() >= refresh * 0.9
+    answer = answers.cached(question)
+    first = answer is None and answers.reading(question) is None
+    due = (
+        refresh is not None and answer is not None and (datetime.now(UTC) - answer.at).total_seconds() >= refresh * 0.9
+    )
     if (first or due) and not answers.recorded(question):
         wait([answers.read(question).outcome], _PATIENCE_S)
 
@@ -181,7 +183,7 @@ def _samples(migration: Offered, view: LagView, claimed: LagView) -> None:
             findings([alert.finding for alert in view.alerts])
 
 
-def _totals(held: lag_tables.Shown, view: LagView) -> None:
+def _totals(answer: lag_tables.Shown, view: LagView) -> None:
     blocks.section(_LEFT)
     timed = bool(view.points[-1].furthest)
     st.markdown(
@@ -195,7 +197,7 @@ def _totals(held: lag_tables.Shown, view: LagView) -> None:
         "the mirror claimed at each moment, often a little early. Cards and table count from the proven positions that "
         "Compare holds.]"
     )
-    figure = lag_charts.totals_chart(held, view, palette.current())
+    figure = lag_charts.totals_chart(answer, view, palette.current())
     said = lag_tables.takeaway(view.points)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="lag-totals", theme=None)
     _moments(lag_tables.TOTALS, view.points[::-1], "lag-totals", alt=said)
@@ -231,7 +233,7 @@ def _cards(view: LagView, claimed: LagView) -> None:
 
 
 def choose(
-    held: lag_tables.Shown, view: LagView, colours: Palette, claimed: LagView
+    answer: lag_tables.Shown, view: LagView, colours: Palette, claimed: LagView
 ) -> tuple[LagPartition, DeltaGenerator] | None:
     """Draw the table with its filters and downloads, and the choice of one partition.
 
@@ -239,29 +241,29 @@ def choose(
         The partition, and the column beside the table; None where no partition is left.
     """
     with st.container(horizontal=True):
-        wanted = selectors.several("Topic", "lag-topic", lag_tables.topics(held, view))
+        topics = selectors.several("Topic", "lag-topic", lag_tables.topics(answer, view))
         order = selectors.choice("Order", [_WORST, _BY_NAME], "lag-order", width=160)
-    rows = lag_tables.rows(held, view, wanted, worst_first=order == _WORST)
+    rows = lag_tables.rows(answer, view, topics, worst_first=order == _WORST)
     if not rows:
         blocks.empty(terms.said("No partition to show."), "The sample holds none, or the filter passes none.")
         return None
-    generator, right = layout.beside("lag")
+    generator, right = layout.two_columns("lag")
     with generator:
-        return _chosen(held, view, rows, colours, claimed), right
+        return _chosen(answer, view, rows, colours, claimed), right
 
 
 def _chosen(
-    held: lag_tables.Shown, view: LagView, rows: tuple[LagPartition, ...], colours: Palette, claimed: LagView
+    answer: lag_tables.Shown, view: LagView, rows: tuple[LagPartition, ...], colours: Palette, claimed: LagView
 ) -> LagPartition:
     sample = view.newest.sample
     page = rows[table.page(len(rows))]
     names = selectors.row_names(page, among=sample.partitions)
-    selection = Selection(key="lag-row", grid=f"lag-{held.id}-{abs(hash(names))}", names=names, first=0)
+    selection = Selection(key="lag-row", grid=f"lag-{answer.id}-{abs(hash(names))}", names=names, first=0)
     selection.draw(
-        lag_tables.partition_table(held, view, page, colours, claimed),
+        lag_tables.partition_table(answer, view, page, colours, claimed),
         alt=f"{many(len(page), terms.said('partition'))} with position and lag on both clusters.",
     )
-    with downloads.beside(
+    with downloads.to_the_right_of(
         f":gray[{part(len(rows), len(sample.partitions), terms.said('partition'))}. "
         f"{'' if in_time(sample) else 'A negative lag is past the end. '}Select a row to see it over time.]"
     ):
@@ -291,10 +293,10 @@ def _partition(
 ) -> None:
     """Draw it, reading its samples where that was not done yet; `edition` is the comparison's that proved it."""
     blocks.section(_ONE, shown=f"{markdown(name)} over time")
-    if answers.held(question) is None and answers.reading(question) is None:
+    if answers.cached(question) is None and answers.reading(question) is None:
         wait([answers.read(question).outcome], _PATIENCE_S)
-    held = answers.held(question)
-    if held is None:
+    answer = answers.cached(question)
+    if answer is None:
         offer = blocks.Offer(
             what=terms.said("the samples of this partition"),
             why="Looks its samples up in the store. No cluster is asked.",
@@ -304,16 +306,16 @@ def _partition(
             key="partition-lag",
             at_once=True,
         )
-        held = blocks.live(answers, question, offer)
-    claimed = None if held is None else held.value
+        answer = blocks.live(answers, question, offer)
+    claimed = None if answer is None else answer.value
     shown = None if claimed is None else partition_from(claimed, proven)
     row = None if shown is None else shown.row
-    if held is None or claimed is None or shown is None or row is None:
+    if answer is None or claimed is None or shown is None or row is None:
         return
-    held = Held(id=hash((held.id, edition)), at=held.at, value=shown)
+    answer = CachedAnswer(id=hash((answer.id, edition)), at=answer.at, value=shown)
     colours = palette.current()
     newest = shown.history[-1].sample
-    figure = lag_charts.lag_chart(held, shown, colours)
+    figure = lag_charts.lag_chart(answer, shown, colours)
     st.plotly_chart(
         figure,
         config=blocks.CHART_OPTIONS,
@@ -324,15 +326,15 @@ def _partition(
     generator, right = st.columns(2)
     for side, column in ((Cluster.OLD, generator), (Cluster.NEW, right)):
         with column:
-            _facts(shown, row, side, claim=None if claimed.row is None else claimed.row.place(side))
+            _facts(shown, row, side, claim=None if claimed.row is None else claimed.row.position_on(side))
     groups = [group for group in newest.groups if group != newest.group]
     group = selectors.choice("Group", groups, "drift-of") if groups else None
     if group is not None:
         index = newest.groups.index(group)
-        told = lag_tables.drift_takeaway(drift(row, index))
-        st.markdown(f"**Drift of {markdown(group)}** · {told}")
-        chart = lag_charts.drift_chart(held, shown, group, colours)
-        alt = f"In the newest sample {told}."
+        takeaway = lag_tables.drift_takeaway(drift(row, index))
+        st.markdown(f"**Drift of {markdown(group)}** · {takeaway}")
+        chart = lag_charts.drift_chart(answer, shown, group, colours)
+        alt = f"In the newest sample {takeaway}."
         st.plotly_chart(chart, config=blocks.CHART_OPTIONS, alt=alt, key="drift-of-partition", theme=None)
     columns = lag_tables.history(None if group is None else newest.groups.index(group))
     _moments(columns, shown.history[::-1], "lag-of-partition", alt=lag_tables.partition_takeaway(shown))
@@ -342,15 +344,15 @@ def _facts(shown: PartitionView, row: LagPartition, side: Cluster, *, claim: Pos
     sample, judged = shown.history[-1].sample, shown.side(side)
     if in_time(sample):
         st.markdown(
-            f"**{lag_tables.MARK[side]} {side}** · behind: {markdown(behind(row.behind(side)))}  \n"
-            f"Position: **{markdown(number(row.place(side)))}**"
+            f"**{lag_tables.MARK[side]} {side}** · behind: {markdown(lag_text(row.time_lag_on(side)))}  \n"
+            f"Position: **{markdown(number(row.position_on(side)))}**"
         )
         return
-    other = "" if claim == row.place(side) else f" :gray[· the mirror claims {number(claim)}]"
-    place = "Position" if side is Cluster.OLD else f"Position, {row.exactness.value.lower()} {METHOD[row.method]}"
+    other = "" if claim == row.position_on(side) else f" :gray[· the mirror claims {number(claim)}]"
+    label = "Position" if side is Cluster.OLD else f"Position, {row.exactness.value.lower()} {METHOD[row.method]}"
     st.markdown(
         f"**{lag_tables.MARK[side]} {side}** · lag {lag_tables.signed_lag(lag(row, side, sample.isolation_level))}  \n"
-        f"{place}: **{number(row.place(side))}**{other}  \n"
+        f"{label}: **{number(row.position_on(side))}**{other}  \n"
         f"Next record written: {markdown(lag_tables.time(judged.time))}  \n"
         f"Log end grows: {markdown(lag_tables.growth(judged.growth))}  \n"
         f"Log start reaches it: {markdown(lag_tables.start_reaches(judged, sample))}"
@@ -369,5 +371,5 @@ def _moments(columns: Columns[Row], moments: Sequence[Row], name: str, *, alt: s
     with st.expander("Data"):
         table.show(columns, moments[:_SHOWN], alt=alt)
         newest = "" if len(moments) <= _SHOWN else f"The newest {_SHOWN} of "
-        with downloads.beside(f":gray[{newest}{many(len(moments), 'moment')}.]"):
+        with downloads.to_the_right_of(f":gray[{newest}{many(len(moments), 'moment')}.]"):
             downloads.rows(name, name, lambda: table.frame(columns, moments))

@@ -18,7 +18,7 @@ from offsetwise.console.widgets.palette import Palette
 from offsetwise.lag.amounts import Total, behind_ms, drift, in_time, lag, totals
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster
-from offsetwise.wording.behind import behind
+from offsetwise.wording.behind import lag_text
 
 _MARKS: Final = 60
 """With more points than this, marks would hide the line; the first and every n-th keep theirs."""
@@ -226,7 +226,7 @@ def hover(name: str, at_ms: int, said: str) -> str:
 
 
 @cached(32)
-def totals_chart(held: Shown, view: LagView, colours: Palette) -> Any:  # noqa: ARG001 - the key
+def totals_chart(answer: Shown, view: LagView, colours: Palette) -> Any:  # noqa: ARG001 - the key
     """Return the chart of the totals over time; of lags that are times, of the partition that is furthest behind."""
     if any(point.furthest for point in view.points):
         return over_time(_furthest(view), colours, "seconds behind, the one furthest behind")
@@ -266,7 +266,7 @@ def _furthest(view: LagView) -> list[Line]:
 
 
 @cached(32)
-def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  # noqa: ARG001 - the key
+def lag_chart(answer: Partition, view: PartitionView, colours: Palette) -> Any:  # noqa: ARG001 - the key
     """Return the chart of one partition's lag over time."""
     lines = []
     timed = any(in_time(sample.sample) for sample in view.history)
@@ -278,7 +278,7 @@ def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  #
             if timed:
                 late = None if row is None else behind_ms(row, side)
                 value = None if late is None else late // 1000
-                message = behind(None if row is None else row.behind(side))
+                message = lag_text(None if row is None else row.time_lag_on(side))
             else:
                 value = None if row is None else lag(row, side, stored_sample.sample.isolation_level)
                 message = wording.lag(value)
@@ -291,7 +291,7 @@ def lag_chart(held: Partition, view: PartitionView, colours: Palette) -> Any:  #
 
 
 @cached(64)
-def drift_chart(held: Partition, view: PartitionView, group: str, colours: Palette) -> Any:  # noqa: ARG001 - the key
+def drift_chart(answer: Partition, view: PartitionView, group: str, colours: Palette) -> Any:  # noqa: ARG001 - the key
     """Return the chart of how far a group's commit lies from the position over time."""
     points = []
     for sample in view.history:
@@ -308,5 +308,5 @@ def _said(of: Total) -> str:
     if not of.known:
         return "unknown"
     past = f", {of.past:,} past the end" if of.past else ""
-    unknown = f", unknown in {wording.many(of.unknown, 'partition')}" if of.unknown else ""
-    return f"{of.left:,} left{past}{unknown}"
+    uncounted = f", unknown in {wording.many(of.unknown, 'partition')}" if of.unknown else ""
+    return f"{of.left:,} left{past}{uncounted}"

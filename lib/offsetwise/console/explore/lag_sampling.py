@@ -47,7 +47,7 @@ def draw(answers: Answers, migration: Offered, row: DeltaGenerator) -> None:
                 help="Reads the checkpoints and groups of this migration and both clusters again and again, for as "
                 "long as this console runs. Nothing is written to them.",
             )
-        st.markdown(f":gray[{_told(state)}]", width="stretch")
+        st.markdown(f":gray[{_state_text(state)}]", width="stretch")
     if state is not None and state.error is not None:
         blocks.failed(state.error, key="sampler")
     if state is not None and state.running and state.not_kept:
@@ -71,13 +71,13 @@ def _stop(answers: Answers, migration: str) -> None:
     answers.reader.stop_sampling(migration)
 
 
-def _told(state: Sampling | None) -> str:
+def _state_text(state: Sampling | None) -> str:
     if state is None:
         return "This console takes no samples."
-    taken = f"{many(state.taken, 'moment')} sampled"
+    sampled = f"{many(state.sampled, 'moment')} sampled"
     if state.last_at_ms is not None:
         last = datetime.fromtimestamp(state.last_at_ms / 1000, UTC)
-        taken += f", the last one at {last:%H:%M:%S} UTC"
+        sampled += f", the last one at {last:%H:%M:%S} UTC"
     if not state.running:
-        return f"This console takes no more samples: {taken}."
-    return f"This console samples every {state.every_s:g} s, since {state.started_at:%H:%M:%S} UTC: {taken}."
+        return f"This console takes no more samples: {sampled}."
+    return f"This console samples every {state.every_s:g} s, since {state.started_at:%H:%M:%S} UTC: {sampled}."

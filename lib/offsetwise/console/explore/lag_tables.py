@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from offsetwise import wording
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.widgets import table, terms
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import cell, markdown, plain
@@ -23,13 +23,13 @@ from offsetwise.lag.times import TimeLag, TimeMethod
 from offsetwise.lag.view import LagSide, LagView, PartitionView
 from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
 from offsetwise.wording import clock, duration, many, number, signed, verdicts
-from offsetwise.wording.behind import behind
+from offsetwise.wording.behind import lag_text
 from offsetwise.wording.verdicts import Tone
 
 MOST_GROUPS = 8
 """Groups with a column of their own; the downloads have all."""
-Shown = Held[LagView | None]
-Partition = Held[PartitionView | None]
+Shown = CachedAnswer[LagView | None]
+Partition = CachedAnswer[PartitionView | None]
 Rows = tuple[LagPartition, ...]
 MARK = {Cluster.OLD: "●", Cluster.NEW: "◆"}
 """As in the charts: old is a solid circle, new a hatched diamond."""
@@ -48,9 +48,9 @@ TOTALS: Final[Columns[StoredTotals]] = (
     Column("time (UTC)", lambda point: Time(point.head.taken_at_ms)),
     Column("behind, old (ms)", lambda point: _late(point, Cluster.OLD), when=_in_time),
     Column("behind, new (ms)", lambda point: _late(point, Cluster.NEW), when=_in_time),
-    Column("lag old", lambda point: _left(point.totals.old), when=_in_records),
+    Column("lag old", lambda point: _remaining(point.totals.old), when=_in_records),
     Column("past the end, old", lambda point: _past(point.totals.old), when=_in_records),
-    Column("lag new", lambda point: _left(point.totals.new), when=_in_records),
+    Column("lag new", lambda point: _remaining(point.totals.new), when=_in_records),
     Column("past the end, new", lambda point: _past(point.totals.new), when=_in_records),
     Column("unknown, old", lambda point: point.totals.old.unknown, when=_in_records),
     Column("unknown, new", lambda point: point.totals.new.unknown, when=_in_records),
@@ -70,9 +70,9 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
     """
     claims = {row.key: row.new_position for row in claimed.partitions}
 
-    def left(side: Cluster) -> Column[LagPartition]:
+    def remaining_column(side: Cluster) -> Column[LagPartition]:
         if in_time(sample):
-            return Column(f"behind, {side}", lambda row: behind(row.behind(side)), 220)
+            return Column(f"behind, {side}", lambda row: lag_text(row.time_lag_on(side)), 220)
 
         def amount(row: LagPartition) -> int | None:
             return lag(row, side, sample.isolation_level)
@@ -83,7 +83,7 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
         Column("topic", lambda row: row.topic, 84, pinned=True),
         table.partition(lambda row: row.partition, pinned=True),
         Column("position", lambda row: row.position, 90, heading="old position"),
-        left(Cluster.OLD),
+        remaining_column(Cluster.OLD),
         Column(
             "place on new",
             lambda row: row.new_position,
@@ -91,7 +91,7 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
             "Proven on the records where `exactness` says so.",
             heading="new position",
         ),
-        left(Cluster.NEW),
+        remaining_column(Cluster.NEW),
         Column(
             "claimed",
             lambda row: claims.get(row.key),
@@ -149,7 +149,7 @@ def _late(point: StoredTotals, side: Cluster) -> int | None:
     return None if worst is None else worst.ms
 
 
-def _left(of: Total) -> int | None:
+def _remaining(of: Total) -> int | None:
     return of.left if of.known else None
 
 
@@ -158,7 +158,7 @@ def _past(of: Total) -> int | None:
 
 
 @cached(32)
-def rows(held: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
+def rows(answer: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
     """Return the partitions of these topics, or of all; the worst first or in log order."""
     sample = view.newest.sample
     lag_partitions = [row for row in sample.partitions if not topics or row.topic in topics]
@@ -170,7 +170,7 @@ def rows(held: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bo
 
 @cached(32)
 def partition_table(
-    held: Shown,  # noqa: ARG001 - the key
+    answer: Shown,  # noqa: ARG001 - the key
     view: LagView,
     page: Rows,
     colours: Palette,
@@ -181,7 +181,7 @@ def partition_table(
 
 
 @cached(32)
-def topics(held: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the key
+def topics(answer: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the key
     """Return the topics of the newest sample, by name."""
     return tuple(sorted({row.topic for row in view.newest.sample.partitions}))
 
@@ -190,7 +190,7 @@ def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
     """Order partitions: past an end first, then unknown, then by what is left."""
     amounts = [lag(row, side, sample.isolation_level) for side in Cluster]
     known = [amount for amount in amounts if amount is not None]
-    if any(each < 0 for each in known):
+    if any(amount < 0 for amount in known):
         return 0, min(known)
     if len(known) < len(amounts):
         return 1, -max(known, default=0)
@@ -199,8 +199,8 @@ def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
 
 def _late_first(row: LagPartition) -> tuple[int, int]:
     """Order partitions whose lag is a time: unknown first, then by how far they are behind."""
-    late = [behind_ms(row, side) for side in Cluster if row.place(side) is not None]
-    return 1 if None in late else 2, -max((each for each in late if each is not None), default=-1)
+    late = [behind_ms(row, side) for side in Cluster if row.position_on(side) is not None]
+    return 1 if None in late else 2, -max((lag_ms for lag_ms in late if lag_ms is not None), default=-1)
 
 
 def signed_lag(value: int | None) -> str:
@@ -327,8 +327,8 @@ def newest(shown: LagView, now: datetime) -> str:
     at_ms = shown.newest.sample.taken_at_ms
     ago = int(now.timestamp() * 1000) - at_ms
     by = shown.newest.sample.sampled_by
-    kept = "" if by == shown.archive else f", kept in {markdown(shown.archive)}"
-    return f"Newest sample {clock(at_ms)}, {duration(max(0, ago))} ago, by {markdown(by)}{kept}."
+    archive = "" if by == shown.archive else f", kept in {markdown(shown.archive)}"
+    return f"Newest sample {clock(at_ms)}, {duration(max(0, ago))} ago, by {markdown(by)}{archive}."
 
 
 def overdue(sample: LagSample, now: datetime) -> bool:
@@ -357,7 +357,7 @@ def partition_takeaway(shown: PartitionView) -> str:
     row, sample = shown.row, shown.history[-1].sample
     timed = in_time(sample)
     sentences = [
-        f"Behind on {side}: {behind(None if row is None else row.behind(side))}"
+        f"Behind on {side}: {lag_text(None if row is None else row.time_lag_on(side))}"
         if timed
         else f"Lag on {side} is {wording.lag(None if row is None else lag(row, side, sample.isolation_level))}"
         for side in Cluster

@@ -12,7 +12,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import board
-from offsetwise.console.answers import Answers, Held, Question, comparing_all
+from offsetwise.console.answers import Answers, CachedAnswer, Question, comparing_all
 from offsetwise.console.explore import compare
 from offsetwise.console.jobs import table as jobs
 from offsetwise.console.reader import Offered, Reader
@@ -68,7 +68,7 @@ _PATH: Final = (
     ),
 )
 """Icon, title, what is done, and the page where, by its name and file."""
-_Example = tuple[dict[str, str], Held[Comparison], PartitionComparison]
+_Example = tuple[dict[str, str], CachedAnswer[Comparison], PartitionComparison]
 REVIEW: Final = "pages/plan/review.py"
 _SHOWN: Final = 20
 _LOOK_S: Final = 1.0
@@ -138,7 +138,7 @@ def _totals(answers: Answers, migrations: list[Offered]) -> None:
         for migration in migrations
         for subject in migration.subjects
     ]
-    comparisons = [found.value for found in map(answers.held, keys) if found is not None]
+    comparisons = [answer.value for answer in map(answers.cached, keys) if answer is not None]
     kinds = Counter(subject.kind for migration in migrations for subject in migration.subjects)
     cards = [
         Card("Checkpoints", number(kinds[SubjectKind.CHECKPOINT]), "Those that the migration files name."),
@@ -165,7 +165,7 @@ def _case(answers: Answers, sample: Offered) -> None:
     result = _example(answers, sample)
     if result is None:
         return
-    address, held, row = result
+    address, answer, row = result
     name = markdown(str(row.topic_partition))
     skip = "records" if row.raw.skip is None else many(row.raw.skip, "record")
     st.markdown(
@@ -173,7 +173,7 @@ def _case(answers: Answers, sample: Offered) -> None:
         f"**{number(row.new_offset)}** on the new one. Restarted at {number(row.old_offset)} there, it would never "
         f"read **{skip}**, and no error would say so."
     )
-    compare.rulers_of(held, row, palette.current(), key="case")
+    compare.rulers_of(answer, row, palette.current(), key="case")
     if st.button("Open the sample", type="primary", icon=":material/compare_arrows:"):
         st.switch_page(COMPARE_PAGE, query_params=address)
 
@@ -183,10 +183,10 @@ def _same_case(answers: Answers, sample: Offered) -> None:
     result = _example(answers, sample) or _first(answers, sample)
     if result is None:
         return
-    address, held, row = result
-    engine = keeper_of(held.value.engine).label
+    address, answer, row = result
+    engine = keeper_of(answer.value.engine).label
     if offset_or_none(row.old_offset) is None:
-        cost = in_words(compare.facts_of(held).at_new_offsets, sample.terms)
+        cost = in_words(compare.facts_of(answer).at_new_offsets, sample.terms)
         message = f"**Positions that are no offsets.** {markdown(cost)}"
     else:
         message = (
@@ -202,20 +202,20 @@ def _same_case(answers: Answers, sample: Offered) -> None:
 
 def _first(answers: Answers, sample: Offered) -> _Example | None:
     for subject in sample.subjects:
-        held = answers.held(Question.of(Reader.comparison, sample.name, subject))
-        if held is not None and held.value.partitions:
-            return sample.address(subject), held, held.value.partitions[0]
+        answer = answers.cached(Question.of(Reader.comparison, sample.name, subject))
+        if answer is not None and answer.value.partitions:
+            return sample.address(subject), answer, answer.value.partitions[0]
     return None
 
 
 def _example(answers: Answers, sample: Offered) -> _Example | None:
     for subject in sample.subjects:
-        held = answers.held(Question.of(Reader.comparison, sample.name, subject))
-        if held is None:
+        answer = answers.cached(Question.of(Reader.comparison, sample.name, subject))
+        if answer is None:
             continue
-        for row in held.value.partitions:
+        for row in answer.value.partitions:
             if row.raw.verdict is RawVerdict.LOSS and row.exactness.proven:
-                return sample.address(subject), held, row
+                return sample.address(subject), answer, row
     return None
 
 
@@ -233,7 +233,7 @@ def _migration(answers: Answers, migration: Offered) -> None:
             st.markdown("The migration file names no checkpoint and no group. Add one under `checkpoints` or `groups`.")
         question = comparing_all(migration.name)
         if not migration.recorded and len(migration.subjects) > 1:
-            blocks.asked(answers, question, replace(_ALL, key=f"all-{migration.name}"))
+            blocks.draw_answer(answers, question, replace(_ALL, key=f"all-{migration.name}"))
         # While all are compared, each verdict is shown as it comes.
         shown = _jobs if migration.is_of_many else _subjects
         st.fragment(shown, run_every=_LOOK_S if blocks.busy(answers, question) else None)(answers, migration)
@@ -246,8 +246,8 @@ def _jobs(answers: Answers, migration: Offered) -> None:
         jobs.headline(migration, lines)
         chosen = f"job-to-open-{migration.name}"
         jobs.draw(migration, lines, lambda line: st.session_state.update({chosen: line.name}), key=migration.name)
-        wanted = st.session_state.pop(chosen, None)
-        line = next((line for line in lines if line.name == wanted), None)
+        requested = st.session_state.pop(chosen, None)
+        line = next((line for line in lines if line.name == requested), None)
     if line is not None:
         jobs.lead_to(migration, line)
 
@@ -260,7 +260,7 @@ def _subjects(answers: Answers, migration: Offered) -> None:
 def _subject(answers: Answers, migration: Offered, subject: Subject) -> None:
     key = Question.of(Reader.comparison, migration.name, subject)
     try:
-        held = answers.held(key)
+        answer = answers.cached(key)
     except Exception as error:  # noqa: BLE001 - one broken recording must not blank the others
         blocks.failed(error, key=f"{migration.name}-{subject}")
         return
@@ -268,9 +268,9 @@ def _subject(answers: Answers, migration: Offered, subject: Subject) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         icon = "save" if is_checkpoint else "group"
         st.markdown(f":material/{icon}: **{markdown(str(subject))}**", width="stretch")
-        compare = ("Open" if held else "Compare", ":material/compare_arrows:", COMPARE_PAGE)
+        compare = ("Open" if answer else "Compare", ":material/compare_arrows:", COMPARE_PAGE)
         _links(((_CHECKPOINT,) if is_checkpoint else ()) + (_LAG, compare), migration.address(subject))
-    st.markdown(_verdict(answers, key) if held is None else _answer(held, migration))
+    st.markdown(_verdict(answers, key) if answer is None else _answer(answer, migration))
 
 
 def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) -> None:
@@ -280,9 +280,9 @@ def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) ->
             st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
 
 
-def _answer(held: Held[Comparison], migration: Offered) -> str:
-    tone, *told = compare.facts_of(held).answer
-    head, rest = (in_words(each, migration.terms) for each in told)
+def _answer(answer: CachedAnswer[Comparison], migration: Offered) -> str:
+    tone, *texts = compare.facts_of(answer).answer
+    head, rest = (in_words(text, migration.terms) for text in texts)
     icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
     return f":{tone.colour}-badge[{icon} {head}] {markdown(rest)}"
 
@@ -299,12 +299,12 @@ def _verdict(answers: Answers, key: Question[Comparison]) -> str:
 
 def _waiting() -> None:
     """Draw the plans that wait for the person, and how many there are in which state. Nothing where there are none."""
-    found = board.board()
-    if found is None:
+    current_board = board.board()
+    if current_board is None:
         return
     person = board.person()
-    plans = found.plans(person)
-    waiting = found.waiting_for(person)
+    plans = current_board.plans(person)
+    waiting = current_board.waiting_for(person)
     if not plans:
         return
     st.header("Plans", anchor=False)
@@ -313,24 +313,29 @@ def _waiting() -> None:
     st.markdown(f":gray[{message}]")
     if not waiting:
         st.markdown("Nothing waits for you." if person is not None else "Sign in to see what waits for you.")
-    for each in waiting[:_SHOWN]:
-        _waiting_plan(each)
+    for waiting_plan in waiting[:_SHOWN]:
+        _waiting_plan(waiting_plan)
     if len(waiting) > _SHOWN:
         st.page_link(
             Path(REVIEW), label=f"{number(len(waiting) - _SHOWN)} more on Review", icon=":material/more_horiz:"
         )
 
 
-def _waiting_plan(each: Waiting) -> None:
-    ago = duration(max(0, int(datetime.now(UTC).timestamp() * 1000) - each.since_ms))
-    what, plan = f"**Plan {each.plan}** of {markdown(each.migration)}, {markdown(each.moves)}", str(each.plan)
-    if each.of_set is not None:
-        what = f"**Set {each.of_set}** of {markdown(each.migration)}, {many(each.plans, 'plan')}"
-        plan = f"set-{each.of_set}"
+def _waiting_plan(waiting_plan: Waiting) -> None:
+    ago = duration(max(0, int(datetime.now(UTC).timestamp() * 1000) - waiting_plan.since_ms))
+    what, plan = (
+        f"**Plan {waiting_plan.plan}** of {markdown(waiting_plan.migration)}, {markdown(waiting_plan.moves)}",
+        str(waiting_plan.plan),
+    )
+    if waiting_plan.of_set is not None:
+        what = (
+            f"**Set {waiting_plan.of_set}** of {markdown(waiting_plan.migration)}, {many(waiting_plan.plans, 'plan')}"
+        )
+        plan = f"set-{waiting_plan.of_set}"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f":orange-badge[● for you] {what}: {markdown(each.why)} · {markdown(each.by.name)}, {ago} ago · "
-            f"`{each.digest[:8]}`",
+            f":orange-badge[● for you] {what}: {markdown(waiting_plan.why)} · {markdown(waiting_plan.by.name)}, "
+            f"{ago} ago · `{waiting_plan.digest[:8]}`",
             width="stretch",
         )
         st.page_link(Path(REVIEW), label="Open", icon=":material/fact_check:", query_params={"plan": plan})

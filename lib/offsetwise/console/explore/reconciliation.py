@@ -7,10 +7,10 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import files
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.answers import Answers, CachedAnswer, Question
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import blocks, downloads, selectors, table
-from offsetwise.console.widgets.blocks import asked
+from offsetwise.console.widgets.blocks import draw_answer
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.table import Column, Columns
@@ -49,63 +49,66 @@ def draw(answers: Answers, migration: Offered, topics: tuple[str, ...]) -> None:
         key="reconcile",
         stop="Stop counting",
     )
-    held = asked(answers, question, offer)
-    if held is not None:
-        _counted(held, "when the sample was recorded" if migration.recorded else f"at {clock(held.at)}")
+    answer = draw_answer(answers, question, offer)
+    if answer is not None:
+        _counted(answer, "when the sample was recorded" if migration.recorded else f"at {clock(answer.at)}")
 
 
-def _counted(held: Held[Reconciliation], when: str) -> None:
-    made = held.value
-    blocks.box(Tone.RIGHT if made.agrees else Tone.CAREFUL, markdown(made.summary()))
-    table.draw(_partitions(held), alt=f"Records of {plain(made.old_topic)} on both clusters, by partition.")
-    if not made.agrees:
-        amount = len(made.differences)
+def _counted(answer: CachedAnswer[Reconciliation], when: str) -> None:
+    reconciliation = answer.value
+    blocks.box(Tone.RIGHT if reconciliation.agrees else Tone.CAREFUL, markdown(reconciliation.summary()))
+    table.draw(_partitions(answer), alt=f"Records of {plain(reconciliation.old_topic)} on both clusters, by partition.")
+    if not reconciliation.agrees:
+        amount = len(reconciliation.differences)
         more = "" if amount <= MAX_RANGES else f" The first {MAX_RANGES} of {number(amount)}."
         st.markdown(f"**Where they differ** · :gray[offsets of the cluster that holds the records.{more}]")
-        table.draw(_ranges(held), alt="Ranges of offsets whose records differ.")
-    untimed = [each.partition for each in made.partitions if not each.timed]
+        table.draw(_ranges(answer), alt="Ranges of offsets whose records differ.")
+    untimed = [row.partition for row in reconciliation.partitions if not row.timed]
     notes = []
     if untimed:
-        some = "some partitions" if len(untimed) < len(made.partitions) else "this topic"
+        some = "some partitions" if len(untimed) < len(reconciliation.partitions) else "this topic"
         notes.append(f"Timestamps do not count in {some}: one of the clusters sets its own.")
-    if made.ignored_headers:
+    if reconciliation.ignored_headers:
         notes.append(
-            f"Headers that only the new cluster has do not count: {markdown(', '.join(made.ignored_headers))}."
+            "Headers that only the new cluster has do not count: "
+            f"{markdown(', '.join(reconciliation.ignored_headers))}."
         )
-    counted = f"Counted as {markdown(made.isolation_level.value)} {markdown(when)}."
-    with downloads.beside(f":gray[{' '.join([counted, *notes])}]"):
+    counted = f"Counted as {markdown(reconciliation.isolation_level.value)} {markdown(when)}."
+    with downloads.to_the_right_of(f":gray[{' '.join([counted, *notes])}]"):
         downloads.button(
             "CSV",
             "reconciliation.csv",
-            lambda: downloads.csv(table.frame(ranges(made), made.differences, file=True)),
+            lambda: downloads.csv(table.frame(ranges(reconciliation), reconciliation.differences, file=True)),
             key="download-reconciliation-CSV",
             says="Every range that differs, as CSV.",
         )
         downloads.button(
             "JSON",
             "reconciliation.json",
-            lambda: files.dump(made).encode(),
+            lambda: files.dump(reconciliation).encode(),
             key="download-reconciliation-JSON",
             says="Everything counted, as JSON.",
         )
 
 
 @cached(16)
-def _partitions(held: Held[Reconciliation]) -> table.Prepared:
+def _partitions(answer: CachedAnswer[Reconciliation]) -> table.Prepared:
     """Return the counts by partition."""
-    return table.prepared(PARTITIONS, held.value.partitions)
+    return table.prepared(PARTITIONS, answer.value.partitions)
 
 
 @cached(16)
-def _ranges(held: Held[Reconciliation]) -> table.Prepared:
+def _ranges(answer: CachedAnswer[Reconciliation]) -> table.Prepared:
     """Return the first ranges that differ."""
-    return table.prepared(ranges(held.value), held.value.differences[:MAX_RANGES])
+    return table.prepared(ranges(answer.value), answer.value.differences[:MAX_RANGES])
 
 
-def ranges(made: Reconciliation) -> Columns[RangeDifference]:
+def ranges(reconciliation: Reconciliation) -> Columns[RangeDifference]:
     """Return the columns of the ranges that differ: where, and how many records."""
     return (
-        Column("topic", lambda row: made.old_topic if row.cluster is Cluster.OLD else made.new_topic),
+        Column(
+            "topic", lambda row: reconciliation.old_topic if row.cluster is Cluster.OLD else reconciliation.new_topic
+        ),
         table.partition(lambda row: row.partition),
         Column("offsets of", lambda row: str(row.cluster)),
         Column("from", lambda row: row.start),

@@ -18,7 +18,7 @@ from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import AnyPosition, Behind, PartitionComparison, ShardRange, TopicState
 from offsetwise.position import in_partitions
-from offsetwise.wording.behind import behind, short
+from offsetwise.wording.behind import lag_text, short
 
 Shard = tuple[str, str, int, ShardRange]
 """Cluster, stream, generation and the shard."""
@@ -31,17 +31,17 @@ class Mark:
     """Where a job is in one shard."""
 
     position: AnyPosition
-    behind: Behind | None
+    lag: Behind | None
 
     @property
     def late(self) -> str:
         """How far it is behind; that nobody asked is no 0."""
-        return "not asked" if self.behind is None else behind(self.behind)
+        return "not asked" if self.lag is None else lag_text(self.lag)
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The position, shortened, and how far it is behind."""
-        return f"{wording.brief(self.position)} · {short(self.behind)}"
+        return f"{wording.brief(self.position)} · {short(self.lag)}"
 
 
 _NO_MARKS: Final[Mapping[MarkKey, Mark]] = {}
@@ -77,8 +77,8 @@ def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) ->
     """Return every shard of streams on both clusters, once where both are one."""
     results: list[Shard] = []
     for old, new in streams:
-        one = old is not None and new is not None and old.id is not None and old.id == new.id
-        sides = (("both", old),) if one else (("old", old), ("new", new))
+        is_one = old is not None and new is not None and old.id is not None and old.id == new.id
+        sides = (("both", old),) if is_one else (("old", old), ("new", new))
         for side, topic in sides:
             if topic is not None:
                 deep = _generations(topic)
@@ -94,9 +94,9 @@ def marks_of(rows: Sequence[PartitionComparison]) -> Mapping[MarkKey, Mark]:
         of_parts = {behind_part.partition: behind_part.behind for behind_part in row.behind_parts}
         for at, part in parts:
             late = row.behind_old if len(parts) == 1 else of_parts.get(at.partition)
-            results["old", *at] = Mark(position=part, behind=late)
+            results["old", *at] = Mark(position=part, lag=late)
         if row.new_offset is not None:
-            results["new", row.new_topic, row.partition] = Mark(position=row.new_offset, behind=row.behind_new)
+            results["new", row.new_topic, row.partition] = Mark(position=row.new_offset, lag=row.behind_new)
     return results
 
 
@@ -156,43 +156,45 @@ def _bars(
                 yield go.Bar(
                     name=f"{'closed' if closed else 'open'} on {'the stream' if side == 'both' else side}",
                     orientation="h",
-                    y=[lanes[one[:3]] - _BAR_UP for one in drawn],
-                    base=[one[3].low / _KEYS for one in drawn],
-                    x=[(one[3].high + 1 - one[3].low) / _KEYS for one in drawn],
+                    y=[lanes[bar[:3]] - _BAR_UP for bar in drawn],
+                    base=[bar[3].low / _KEYS for bar in drawn],
+                    x=[(bar[3].high + 1 - bar[3].low) / _KEYS for bar in drawn],
                     width=_BAR,
                     marker={**marker, "line": {"width": 2, "color": colours.page}},
                     opacity=0.35 if closed else 1.0,
-                    hovertext=[_hover(one, _marks(one, marks)) for one in drawn],
+                    hovertext=[_hover(bar, _marks(bar, marks)) for bar in drawn],
                     hoverinfo="text",
                 )
 
 
-def _marks(one: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str, Mark], ...]:
+def _marks(drawn_shard: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str, Mark], ...]:
     """Return the marks in a shard, each with its signs; one where both are the same."""
-    side, stream, _, shard = one
+    side, stream, _, shard = drawn_shard
     sides = ("old", "new") if side == "both" else (side,)
     results = [
-        (each, marks[each, stream, shard.partition]) for each in sides if (each, stream, shard.partition) in marks
+        (side_of_mark, marks[side_of_mark, stream, shard.partition])
+        for side_of_mark in sides
+        if (side_of_mark, stream, shard.partition) in marks
     ]
     if len(results) == 2 and results[0][1] == results[1][1]:
         return ((_SIGNS["old"] + _SIGNS["new"], results[0][1]),)
-    return tuple((_SIGNS[each], mark) for each, mark in results)
+    return tuple((_SIGNS[side_of_mark], mark) for side_of_mark, mark in results)
 
 
-def _label(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
+def _label(shard: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
     """Write as much as fits into a bar: the number, the signs, how far behind, the position."""
-    share = (one[3].high + 1 - one[3].low) / _KEYS
+    share = (shard[3].high + 1 - shard[3].low) / _KEYS
     if share < _LABELLED:
         return ""
-    number = f"<b>{one[3].partition}</b>"
+    number = f"<b>{shard[3].partition}</b>"
     head = " ".join([number, *(signs for signs, _ in marks)])
     texts = [[head], [number]]
     if len(marks) == 1:
         ((_, mark),) = marks
-        place, late = wording.brief(mark.position), short(mark.behind)
-        texts = [[head, place, late], [head, place, late.partition(",")[0]], [head, place], *texts]
+        position, late = wording.brief(mark.position), short(mark.lag)
+        texts = [[head, position, late], [head, position, late.partition(",")[0]], [head, position], *texts]
     elif marks:
-        texts = [[number, *(f"{signs} {mark.told}" for signs, mark in marks)], *texts]
+        texts = [[number, *(f"{signs} {mark.text}" for signs, mark in marks)], *texts]
     fits = (lines for lines in texts if all(len(line.replace(number, "12")) <= share * _LETTERS for line in lines))
     return "<br>".join(next(fits, [number]))
 
@@ -200,7 +202,7 @@ def _label(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
 def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> str:
     """Describe in words what the chart shows."""
     sentences = [
-        f"Shard {shard[3].partition}: {signs} {mark.told}."
+        f"Shard {shard[3].partition}: {signs} {mark.text}."
         for shard in shards[:MAX_SHARDS]
         for signs, mark in _marks(shard, marks)
     ]
@@ -225,8 +227,8 @@ def _generations(topic: TopicState) -> Mapping[int, int]:
     return deep
 
 
-def _order(one: Shard) -> tuple[str, int, int]:
-    side, stream, generation, _ = one
+def _order(shard: Shard) -> tuple[str, int, int]:
+    side, stream, generation, _ = shard
     return stream, ("both", "old", "new").index(side), generation
 
 
@@ -241,8 +243,8 @@ def _state(shard: ShardRange) -> str:
     return "closed" if shard.closed else "open"
 
 
-def _hover(one: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
-    side, stream, _, shard_range = one
+def _hover(shard: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
+    side, stream, _, shard_range = shard
     at = "".join(f"<br>{signs} {mark.position}<br>behind: {mark.late}" for signs, mark in marks)
     text = f"<br>made of {' and '.join(map(str, shard_range.parents))}" if shard_range.parents else ""
     where = "" if side == "both" else f" on {side}"

@@ -59,7 +59,7 @@ class _JobComparisons:
     keep: Keep
     sources: dict[workflow.WantedJob, Comparison]
     """With both clusters as they were read."""
-    held: dict[Subject, Comparison | OffsetwiseError] = field(default_factory=dict)
+    outcomes: dict[Subject, Comparison | OffsetwiseError] = field(default_factory=dict)
 
     def heard(self, job: workflow.WantedJob, outcome: Comparison | OffsetwiseError) -> None:
         """Take in what was compared of a job."""
@@ -67,7 +67,7 @@ class _JobComparisons:
         if isinstance(outcome, Comparison):
             self.sources[job] = outcome
             outcome = self.keep(subject, outcome)
-        self.held[subject] = outcome
+        self.outcomes[subject] = outcome
 
 
 def draft_jobs(
@@ -89,24 +89,24 @@ def draft_jobs(
     Raises:
         OffsetwiseError: Nothing can be drafted.
     """
-    wanted = {workflow.WantedJob.of(job): job for job in request.jobs}
+    requested = {workflow.WantedJob.of(job): job for job in request.jobs}
     now = datetime.now(UTC)
-    fresh = {job: compared[subject] for job, subject in wanted.items() if _is_fresh(compared.get(subject), now)}
-    made = _JobComparisons(keep=keep, sources=dict(fresh))
+    fresh = {job: compared[subject] for job, subject in requested.items() if _is_fresh(compared.get(subject), now)}
+    comparisons = _JobComparisons(keep=keep, sources=dict(fresh))
     targets = tuple(Target(kind=kind) for kind in request.targets)
-    asked = DraftRequest(targets=targets, author=request.author, identities=request.identities)
-    drafted = partial(workflow.draft_all, migration, asked, tuple(wanted), wave=request.wave)
-    outcomes = dict(drafted(compared=fresh, heard=made.heard, progress=progress))
-    in_order = [(job, outcomes[job]) for job in wanted]
+    draft_request = DraftRequest(targets=targets, author=request.author, identities=request.identities)
+    drafted = partial(workflow.draft_all, migration, draft_request, tuple(requested), wave=request.wave)
+    outcomes = dict(drafted(compared=fresh, heard=comparisons.heard, progress=progress))
+    in_order = [(job, outcomes[job]) for job in requested]
     document = workflow.plan_set_of(migration, in_order, wave=request.wave)
     document = replace(document, refused=(*request.left_out, *document.refused))
     plans = [(job, outcome) for job, outcome in in_order if not isinstance(outcome, OffsetwiseError)]
     return DraftedJobs(
         request=request,
-        plans=tuple((wanted[job], outcome.plan) for job, outcome in plans),
+        plans=tuple((requested[job], outcome.plan) for job, outcome in plans),
         refused=document.refused,
-        drafted=_set_of(document, [_version(outcome, made.sources.get(job)) for job, outcome in plans]),
-        comparisons=made.held,
+        drafted=_set_of(document, [_version(outcome, comparisons.sources.get(job)) for job, outcome in plans]),
+        comparisons=comparisons.outcomes,
     )
 
 

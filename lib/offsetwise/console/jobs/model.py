@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from offsetwise.console.answers import Answers, Held, Question, Reading
+from offsetwise.console.answers import Answers, CachedAnswer, Question, Reading
 from offsetwise.console.offered import Offered
 from offsetwise.console.reader import Reader
 from offsetwise.console.widgets.cached import cached
@@ -92,10 +92,10 @@ class KnownJobs:
 
 def kept_of(board: Board, person: Person | None) -> KnownJobs:
     """Read what the store has of plans."""
-    return kept(board.plans(person), board.sets(person), board.waiting_for(person))
+    return known_jobs(board.plans(person), board.sets(person), board.waiting_for(person))
 
 
-def kept(
+def known_jobs(
     plans: tuple[PlanRow, ...], sets: Iterable[tuple[SetRow, SetStanding]], waiting: Iterable[Waiting]
 ) -> KnownJobs:
     """Return what was read of the store, by plan.
@@ -106,30 +106,34 @@ def kept(
         waiting: What waits for the person.
     """
     of_sets: dict[int, int] = {}
-    for row, standing in sets:
-        if standing.state is not SetState.CHANGED:
+    for row, set_standing in sets:
+        if set_standing.state is not SetState.CHANGED:
             of_sets = {member.plan: row.id for member in row.members} | of_sets
     by_plan: dict[int, Waiting] = {}
-    for each in waiting:
-        numbers = [each.plan] if each.of_set is None else [plan for plan, of in of_sets.items() if of == each.of_set]
-        by_plan |= dict.fromkeys(numbers, each)
+    for waiting_plan in waiting:
+        numbers = (
+            [waiting_plan.plan]
+            if waiting_plan.of_set is None
+            else [plan for plan, of in of_sets.items() if of == waiting_plan.of_set]
+        )
+        by_plan |= dict.fromkeys(numbers, waiting_plan)
     return KnownJobs(plans=plans, of_sets=of_sets, waiting=by_plan)
 
 
-def jobs(answers: Answers, migration: Offered, kept: KnownJobs) -> list[JobLine]:
+def jobs(answers: Answers, migration: Offered, known_jobs: KnownJobs) -> list[JobLine]:
     """Return the jobs of a migration, those that need somebody first.
 
     Args:
         answers: What this console holds.
         migration: The migration.
-        kept: What the store has of their plans.
+        known_jobs: What the store has of their plans.
     """
-    by_job = _plans_by_job(migration, kept.plans)
+    by_job = _plans_by_job(migration, known_jobs.plans)
     order = list(JobStep)
     known = answers.known([Question.of(Reader.comparison, migration.name, job) for job in migration.subjects])
     lines = [
-        _line(migration, job, by_job.get(job), kept, held, reading)
-        for job, (held, reading) in zip(migration.subjects, known, strict=True)
+        _line(migration, job, by_job.get(job), known_jobs, answer, reading)
+        for job, (answer, reading) in zip(migration.subjects, known, strict=True)
     ]
     return sorted(lines, key=lambda line: (order.index(line.step), _severity(line.worst)))
 
@@ -153,25 +157,25 @@ def _line(  # noqa: PLR0917 - all that is known of one job
     migration: Offered,
     job: Subject,
     plan: PlanRow | None,
-    kept: KnownJobs,
-    held: Held[Comparison] | None,
+    known_jobs: KnownJobs,
+    answer: CachedAnswer[Comparison] | None,
     reading: Reading[Comparison] | None,
 ) -> JobLine:
     error = None if reading is None or not reading.outcome.done() else reading.error
     said = error.problem if isinstance(error, OffsetwiseError) else "" if error is None else type(error).__name__
-    seen = None if held is None else _seen(held)
+    summary = None if answer is None else _summary_of(answer)
     return JobLine(
         subject=job,
         waves=migration.waves_of(job),
-        engine="" if seen is None else seen.engine,
-        step=_step(plan, seen, failed=bool(said)),
-        partitions=None if seen is None else seen.partitions,
-        changed=None if seen is None else seen.changed,
-        worst=None if seen is None else seen.worst,
+        engine="" if summary is None else summary.engine,
+        step=_step(plan, summary, failed=bool(said)),
+        partitions=None if summary is None else summary.partitions,
+        changed=None if summary is None else summary.changed,
+        worst=None if summary is None else summary.worst,
         error=said,
         plan=plan,
-        of_set=None if plan is None else kept.of_sets.get(plan.id),
-        why=kept.waiting[plan.id].why if plan is not None and plan.id in kept.waiting else "",
+        of_set=None if plan is None else known_jobs.of_sets.get(plan.id),
+        why=known_jobs.waiting[plan.id].why if plan is not None and plan.id in known_jobs.waiting else "",
     )
 
 
@@ -186,14 +190,16 @@ class _ComparisonSummary:
 
 
 @cached(_MOST)
-def _seen(held: Held[Comparison]) -> _ComparisonSummary:
-    comparison = held.value
+def _summary_of(answer: CachedAnswer[Comparison]) -> _ComparisonSummary:
+    comparison = answer.value
     return _ComparisonSummary(
         engine=comparison.engine,
         partitions=len(comparison.partitions),
         changed=sum(row.new_offset is not None and row.old_offset != row.new_offset for row in comparison.partitions),
         worst=min(
-            (each for each in comparison.findings if not describe(each.code).unedited), key=_severity, default=None
+            (finding for finding in comparison.findings if not describe(finding.code).unedited),
+            key=_severity,
+            default=None,
         ),
     )
 
@@ -211,15 +217,15 @@ _STEPS: Final = {
 }
 
 
-def _step(plan: PlanRow | None, seen: _ComparisonSummary | None, *, failed: bool) -> JobStep:
+def _step(plan: PlanRow | None, summary: _ComparisonSummary | None, *, failed: bool) -> JobStep:
     """Return how far a job came: its plan says so, else its comparison."""
     if plan is not None and plan.state in _STEPS:
         return _STEPS[plan.state]
     if failed:
         return JobStep.FAILED
-    if seen is None:
+    if summary is None:
         return JobStep.UNCOMPARED
-    blocked = seen.worst is not None and seen.worst.severity is Severity.BLOCKS
+    blocked = summary.worst is not None and summary.worst.severity is Severity.BLOCKS
     return JobStep.BLOCKED if blocked else JobStep.COMPARED
 
 

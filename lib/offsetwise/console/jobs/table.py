@@ -92,11 +92,11 @@ JOBS: Final[Columns[JobLine]] = (
 def of_migration(answers: Answers, migration: Offered) -> list[JobLine]:
     """Return the jobs of a migration with the plans of the store; without plans where the store does not answer."""
     try:
-        found = board.board()
-        kept = KnownJobs() if found is None else kept_of(found, board.person())
+        current_board = board.board()
+        known_jobs = KnownJobs() if current_board is None else kept_of(current_board, board.person())
     except OffsetwiseError:
-        kept = KnownJobs()
-    return jobs(answers, migration, kept)
+        known_jobs = KnownJobs()
+    return jobs(answers, migration, known_jobs)
 
 
 def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
@@ -106,7 +106,7 @@ def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
     st.markdown(f"**{in_short(migration, lines)}**{after}")
 
 
-def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None) -> list[JobLine]:
+def above(answers: Answers, migration: Offered, *, known_jobs: KnownJobs | None = None) -> list[JobLine]:
     """Speak of the whole migration above one of its jobs: a line, and the table to choose another one from.
 
     Nothing is drawn of a migration of one job.
@@ -114,8 +114,8 @@ def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None
     Args:
         answers: What this console holds.
         migration: The migration.
-        kept: What the page read of the store. A click then leads to the plan of the job on this page; without it, the
-            page shows the job.
+        known_jobs: What the page read of the store. A click then leads to the plan of the job on this page; without it,
+            the page shows the job.
 
     Returns:
         The jobs of the migration; empty of one job.
@@ -124,12 +124,12 @@ def above(answers: Answers, migration: Offered, *, kept: KnownJobs | None = None
     if not migration.is_of_many:
         return lines
     with guard.block("jobs"):
-        lines = of_migration(answers, migration) if kept is None else jobs(answers, migration, kept)
+        lines = of_migration(answers, migration) if known_jobs is None else jobs(answers, migration, known_jobs)
         wave = next_wave(migration, lines)
-        name = "" if kept is None else f"{markdown(migration.name)}: "
+        name = "" if known_jobs is None else f"{markdown(migration.name)}: "
         after = "" if wave is None else f" · next: wave {markdown(wave)}"
         with st.expander(f"{name}{in_short(migration, lines)}{after}", icon=":material/stacks:"):
-            draw(migration, lines, _show_job if kept is None else _open_plan, key=f"above-{migration.name}")
+            draw(migration, lines, _show_job if known_jobs is None else _open_plan, key=f"above-{migration.name}")
     return lines
 
 
@@ -151,11 +151,11 @@ def draw(migration: Offered, lines: Sequence[JobLine], chosen: Callable[[JobLine
         chosen: Called, before the page is drawn again, with the job of the row that was clicked.
         key: Tells the tables of a page apart.
     """
-    left = _filtered(migration, lines, key)
-    if not left:
+    remaining = _filtered(migration, lines, key)
+    if not remaining:
         blocks.empty("No job passes this filter.", "Clear it to see more.")
         return
-    page = left[table.page(len(left), f"{key}-jobs", label="Jobs")]
+    page = remaining[table.page(len(remaining), f"{key}-jobs", label="Jobs")]
     st.markdown(":gray[A click on a row opens the job.]")
     names = tuple(line.name for line in page)
     grid = f"{key}-{migration.name}-{abs(hash(names))}"

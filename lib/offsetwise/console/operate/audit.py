@@ -58,25 +58,25 @@ def show(head: guard.Head) -> None:
 
 
 def _rows(seat: board.Seat, newest: int, whole: Chain | None) -> None:
-    asked = audit_rows.filters()
-    if asked.problems:
-        st.warning("  \n".join(("**Nothing is shown.**", *asked.problems)), icon=":material/filter_alt_off:")
+    request = audit_rows.filters()
+    if request.problems:
+        st.warning("  \n".join(("**Nothing is shown.**", *request.problems)), icon=":material/filter_alt_off:")
         return
     # One more than are shown says whether there are older ones.
-    found = seat.board.audit(seat.person, asked.filter, most=PAGE_ROWS + 1)
-    rows = found[:PAGE_ROWS]
-    before = asked.filter.before_seq
+    page_rows = seat.board.audit(seat.person, request.filter, most=PAGE_ROWS + 1)
+    rows = page_rows[:PAGE_ROWS]
+    before = request.filter.before_seq
     if not rows:
         blocks.empty("No row passes these filters.", "Clear a filter to see more.")
         audit_rows.leaf(before, 0, more=False)
         return
     links = audit_rows.links(rows, whole)
-    generator, right = layout.beside("audit")
+    generator, right = layout.two_columns("audit")
     with generator:
         selection = _table(seat, rows, links)
-        more = len(found) > PAGE_ROWS
+        more = len(page_rows) > PAGE_ROWS
         if more:
-            _downloads_of_all(seat, asked.filter, newest)
+            _downloads_of_all(seat, request.filter, newest)
         else:
             _downloads(rows)
         chosen = selection.choose("Row", width=160)
@@ -96,24 +96,29 @@ def _table(seat: board.Seat, rows: Sequence[AuditRow], links: tuple[Verdict, ...
 
 
 def _downloads(rows: Sequence[AuditRow]) -> None:
-    with downloads.beside(f":gray[{many(len(rows), 'row')}. Select a row to see all of it.]"):
+    with downloads.to_the_right_of(f":gray[{many(len(rows), 'row')}. Select a row to see all of it.]"):
         for label, ending, make, says in _FILES:
             downloads.button(label, f"audit.{ending}", partial(make, rows), key=f"download-{label}", says=says)
 
 
-def _downloads_of_all(seat: board.Seat, wanted: AuditFilter, newest: int) -> None:
+def _downloads_of_all(seat: board.Seat, audit_filter: AuditFilter, newest: int) -> None:
     """Draw the downloads of more rows than are shown, which are read once a person asks for them."""
 
-    def made(make: Callable[[Iterable[AuditRow]], bytes]) -> bytes:
-        return make(audit_rows.rows(seat.board, seat.person, wanted))
+    def built(make: Callable[[Iterable[AuditRow]], bytes]) -> bytes:
+        return make(audit_rows.rows(seat.board, seat.person, audit_filter))
 
-    with downloads.beside(
+    with downloads.to_the_right_of(
         f":gray[{PAGE_ROWS} rows shown. The downloads hold every row that passes the filters. "
         "Select a row to see all of it.]"
     ):
         requests = [
             downloads.on_request(
-                label, f"audit.{ending}", partial(made, make), key=label, about=(seat.demo, wanted, newest), says=says
+                label,
+                f"audit.{ending}",
+                partial(built, make),
+                key=label,
+                about=(seat.demo, audit_filter, newest),
+                says=says,
             )
             for label, ending, make, says in _FILES
         ]
@@ -124,7 +129,7 @@ def _row(row: AuditRow, link: Verdict) -> None:
     st.header(audit_rows.heading(row), anchor=False)
     if link is not audit_rows.INTACT:
         blocks.box(Tone.WRONG, f"**{link}:** this row, or the one before it, is not as it was written.")
-    st.markdown(audit_rows.told(row))
+    st.markdown(audit_rows.described(row))
     digests = (("Digest", row.record.digest), ("Hash", row.hash), ("Hash of the row before", row.previous))
     for label, digest in digests:
         if digest is not None:
@@ -141,16 +146,16 @@ def checked(seat: board.Seat, newest: int) -> Chain | None:
         seat: Whose log.
         newest: The number of its newest row.
     """
-    place = st.container()
+    container = st.container()
     known: Checked | None = st.session_state.get(_CHECKED)
     if known is not None and known.demo != seat.demo:
         known = None
     with guard.block("chain"):
         if st.session_state.pop(_WANTED, False) or (known is None and newest <= AT_ONCE):
-            with place, st.spinner(f"Checking {many(newest, 'row')} …"):
+            with container, st.spinner(f"Checking {many(newest, 'row')} …"):
                 known = Checked(chain=seat.board.check_chain(seat.person), at=datetime.now(UTC), demo=seat.demo)
             st.session_state[_CHECKED] = known
-        with place:
+        with container:
             _draw(known, newest)
     return None if known is None else known.chain
 

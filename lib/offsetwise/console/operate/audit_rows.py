@@ -49,7 +49,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ParsedFilters:
     """The filter that was asked for, and what could not be understood of it."""
 
     filter: AuditFilter
@@ -67,7 +67,7 @@ APART: Final = Verdict(icon="!", word="does not follow", tone=Tone.WRONG)
 NOBODY: Final = "nobody signed in"
 
 
-def asked(typed: Typed) -> Asked:
+def parsed(typed: Typed) -> ParsedFilters:
     """Understand what was typed; a field that cannot be understood is told, and never left out in silence."""
     problems: list[str] = []
 
@@ -99,7 +99,7 @@ def asked(typed: Typed) -> Asked:
             return None
         return text or None
 
-    return Asked(
+    return ParsedFilters(
         filter=AuditFilter(
             issuer=typed.issuer.strip() or None,
             subject=typed.subject.strip() or None,
@@ -115,7 +115,7 @@ def asked(typed: Typed) -> Asked:
     )
 
 
-def filters() -> Asked:
+def filters() -> ParsedFilters:
     """Draw the filters."""
     with st.container(horizontal=True):
         action = selectors.choice("What", [ALL, *(verb.value for verb in Verb)], "action", width=150)
@@ -129,7 +129,7 @@ def filters() -> Asked:
         _calendar()
     # Its field stands below the table, so at first only the URL has it.
     before = st.session_state[BEFORE] if BEFORE in st.session_state else st.query_params.get(BEFORE, "")
-    return asked(
+    return parsed(
         Typed(
             action=action,
             result=result,
@@ -274,8 +274,8 @@ IN_FILES: Final[Columns[AuditRow]] = (
     Column("hash", lambda row: row.hash),
 )
 DETAILS: Final[Columns[tuple[str, object]]] = (
-    Column("said", lambda one: one[0], 200),
-    Column("as", lambda one: _value(one[1]), 700),
+    Column("said", lambda fact: fact[0], 200),
+    Column("as", lambda fact: _value(fact[1]), 700),
 )
 """What else a row says, a line each."""
 
@@ -288,8 +288,8 @@ def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
         chain: The last check of the whole chain.
     """
     verdicts = []
-    for place, row in enumerate(rows):
-        older = rows[place + 1] if place + 1 < len(rows) else None
+    for index, row in enumerate(rows):
+        older = rows[index + 1] if index + 1 < len(rows) else None
         if not _as_written(row):
             verdicts.append(CHANGED)
         elif older is not None and older.seq == row.seq - 1 and older.hash != row.previous:
@@ -322,7 +322,7 @@ def heading(row: AuditRow) -> str:
     return f"Row {row.seq:,} · {markdown(row.record.action)} · {markdown(str(result(row)))}"
 
 
-def told(row: AuditRow) -> str:
+def described(row: AuditRow) -> str:
     """Describe a row in full. Markdown."""
     record = row.record
     by = f"**{markdown(name(row))}**"
@@ -341,7 +341,7 @@ def _as_written(row: AuditRow) -> bool:
         return False
 
 
-def rows(board: PlansView, person: Person | None, wanted: AuditFilter) -> Iterator[AuditRow]:
+def rows(board: PlansView, person: Person | None, audit_filter: AuditFilter) -> Iterator[AuditRow]:
     """Yield every row that passes, newest first, read in pages.
 
     Raises:
@@ -349,19 +349,19 @@ def rows(board: PlansView, person: Person | None, wanted: AuditFilter) -> Iterat
         StoreError: The store cannot be read.
     """
     while True:
-        page = board.audit(person, wanted)
+        page = board.audit(person, audit_filter)
         yield from page
         if len(page) < AUDIT_ROWS:
             return
-        wanted = replace(wanted, before_seq=page[-1].seq)
+        audit_filter = replace(audit_filter, before_seq=page[-1].seq)
 
 
-def csv(found: Iterable[AuditRow]) -> bytes:
+def csv(audit_rows: Iterable[AuditRow]) -> bytes:
     """Write rows as CSV (UTF-8, LF). No cell can run as a formula; what a row does not say is empty."""
-    return downloads.csv(table.frame(IN_FILES, list(found), file=True))
+    return downloads.csv(table.frame(IN_FILES, list(audit_rows), file=True))
 
 
-def json_lines(found: Iterable[AuditRow]) -> bytes:
+def json_lines(audit_rows: Iterable[AuditRow]) -> bytes:
     """Write rows as JSON lines, each with the text its hash was made of: anybody can check the chain with it.
 
     The hash of a row is the SHA-256 of the previous hash, a line feed and `body`.
@@ -372,5 +372,5 @@ def json_lines(found: Iterable[AuditRow]) -> bytes:
             sort_keys=True,
         )
         + "\n"
-        for row in found
+        for row in audit_rows
     ).encode()

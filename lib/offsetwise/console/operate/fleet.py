@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.answers import Answers, CachedAnswer, Question
 from offsetwise.console.builtin import screen_of
 from offsetwise.console.explore.checkpoint.screen import beside_restart
 from offsetwise.console.explore.checkpoint.sources import resumed, resumes
@@ -38,10 +38,10 @@ MAX_POSITIONS: Final = 250
 MAX_ALIKE: Final = 5
 
 
-def fleet(answers: Answers, migration: Offered, head: guard.Head) -> Held[Fleet] | None:
+def fleet(answers: Answers, migration: Offered, head: guard.Head) -> CachedAnswer[Fleet] | None:
     """Return the fleet to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.fleet, migration.name)
-    head.context(_caption(migration, answers.held(question)))
+    head.context(_caption(migration, answers.cached(question)))
     offer = blocks.Offer(
         what=f"the checkpoints of {markdown(migration.name)}",
         why=(
@@ -59,21 +59,21 @@ def fleet(answers: Answers, migration: Offered, head: guard.Head) -> Held[Fleet]
     return result
 
 
-def _caption(migration: Offered, held: Held[Fleet] | None) -> str:
+def _caption(migration: Offered, answer: CachedAnswer[Fleet] | None) -> str:
     clusters = blocks.clusters(migration.old, migration.new)
-    if held is None:
+    if answer is None:
         return f"{clusters} · not read yet"
-    roots = held.value.roots
+    roots = answer.value.roots
     where = f"below {many(len(roots), 'root')}" if roots else "no `checkpoint_roots` named"
     if len(roots) == 1:
         where = f"below **{markdown(roots[0])}**"
-    read = markdown(read_at(held.at.isoformat(), datetime.now(UTC)))
+    read = markdown(read_at(answer.at.isoformat(), datetime.now(UTC)))
     return f"{clusters} · {where} · {read}"
 
 
-def draw(held: Held[Fleet], migration: Offered) -> None:
+def draw(answer: CachedAnswer[Fleet], migration: Offered) -> None:
     """Draw the whole screen of one fleet."""
-    shown, colours = held.value, palette.current()
+    shown, colours = answer.value, palette.current()
     _troubles(shown)
     if not shown.rows:
         blocks.empty(
@@ -83,11 +83,11 @@ def draw(held: Held[Fleet], migration: Offered) -> None:
             "offsetwise inspect FOLDER",
         )
         return
-    _answer(held)
-    _metrics(held)
+    _answer(answer)
+    _metrics(answer)
     if len(shown.rows) >= fleet_chart.MIN_ROWS:
-        _map(held, colours)
-    _rows(held, migration, colours)
+        _map(answer, colours)
+    _rows(answer, migration, colours)
 
 
 def _troubles(shown: Fleet) -> None:
@@ -99,19 +99,19 @@ def _troubles(shown: Fleet) -> None:
         )
 
 
-def _answer(held: Held[Fleet]) -> None:
-    tone, head, rest = fleet_table.facts(held).answer
-    longest = f"The longest time without a batch or checkpoint is {fleet_table.facts(held).longest}."
+def _answer(answer: CachedAnswer[Fleet]) -> None:
+    tone, head, rest = fleet_table.facts(answer).answer
+    longest = f"The longest time without a batch or checkpoint is {fleet_table.facts(answer).longest}."
     blocks.box(tone, f"**{head}** {markdown(rest)} {markdown(longest)}")
 
 
-def _metrics(held: Held[Fleet]) -> None:
-    known = fleet_table.facts(held)
+def _metrics(answer: CachedAnswer[Fleet]) -> None:
+    known = fleet_table.facts(answer)
     blocks.cards(
         (
             Card(
                 "Checkpoints",
-                number(len(held.value.rows)),
+                number(len(answer.value.rows)),
                 "Those the migration file names, and those found below roots.",
             ),
             *(
@@ -138,50 +138,50 @@ def _title(verdict: FleetVerdict) -> str:
     return ("blocked" if verdict is FleetVerdict.PROBLEMS else verdict.value).capitalize()
 
 
-def _map(held: Held[Fleet], colours: Palette) -> None:
+def _map(answer: CachedAnswer[Fleet], colours: Palette) -> None:
     with guard.block("map"):
         st.header("How long without a batch", anchor=False)
-        figure, takeaway = age_map(held, colours)
+        figure, takeaway = age_map(answer, colours)
         st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=takeaway, key="ages", theme=None)
         with st.expander("Data"):
-            table.draw(age_table(held, colours))
+            table.draw(age_table(answer, colours))
 
 
 @st.fragment
-def _rows(held: Held[Fleet], migration: Offered, colours: Palette) -> None:
+def _rows(answer: CachedAnswer[Fleet], migration: Offered, colours: Palette) -> None:
     st.header("Every checkpoint", anchor=False)
     with guard.block("rows"):
-        known = fleet_table.facts(held)
-        shown = fleet_table.filtered(held, fleet_table.filters(known.codes, known.topics))
+        known = fleet_table.facts(answer)
+        shown = fleet_table.filtered(answer, fleet_table.filters(known.codes, known.topics))
         if not shown:
             blocks.empty("No checkpoint passes these filters.", "Clear a filter to see more.")
             return
-        generator, right = layout.beside("facts")
+        generator, right = layout.two_columns("facts")
         with generator:
-            row = choose(held, shown, colours)
+            row = choose(answer, shown, colours)
         with right:
-            _facts_of(held, row, migration)
+            _facts_of(answer, row, migration)
 
 
-def choose(held: Held[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> FleetRow:
+def choose(answer: CachedAnswer[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> FleetRow:
     """Draw the table of rows, its downloads, and the selector of one row; give that row."""
     span = table.page(len(rows))
     page = rows[span]
-    labels = fleet_table.facts(held).labels
+    labels = fleet_table.facts(answer).labels
     ids = tuple(labels[row.uri] for row in page)
-    selection = Selection(key="row", grid=f"fleet-{held.id}-{span.start}-{abs(hash(ids))}", names=ids, first=0)
+    selection = Selection(key="row", grid=f"fleet-{answer.id}-{span.start}-{abs(hash(ids))}", names=ids, first=0)
     selection.draw(
-        fleet_table.fleet_table(held, page, colours),
+        fleet_table.fleet_table(answer, page, colours),
         alt=f"{many(len(page), 'checkpoint')} with verdict, age, problems, batches, topics, state and restart.",
     )
-    _downloads(held, rows)
+    _downloads(answer, rows)
     return page[selection.choose("Facts of", width=420)]
 
 
-def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
-    now = fleet_table.now_ms(held)
-    with downloads.beside(
-        f":gray[{part(len(rows), len(held.value.rows), 'checkpoint')}. Select a row to see its facts.]"
+def _downloads(answer: CachedAnswer[Fleet], rows: tuple[FleetRow, ...]) -> None:
+    now = fleet_table.now_ms(answer)
+    with downloads.to_the_right_of(
+        f":gray[{part(len(rows), len(answer.value.rows), 'checkpoint')}. Select a row to see its facts.]"
     ):
         downloads.button(
             "CSV", "fleet.csv", lambda: fleet_files.csv(rows, now), key="download-CSV", says="The rows shown, as CSV."
@@ -195,9 +195,9 @@ def _downloads(held: Held[Fleet], rows: tuple[FleetRow, ...]) -> None:
         )
 
 
-def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
+def _facts_of(answer: CachedAnswer[Fleet], row: FleetRow, migration: Offered) -> None:
     """Draw the facts of one row."""
-    label = fleet_table.facts(held).labels[row.uri]
+    label = fleet_table.facts(answer).labels[row.uri]
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
     # Why an unreadable one gave nothing stands in the box below.
@@ -209,8 +209,8 @@ def _facts_of(held: Held[Fleet], row: FleetRow, migration: Offered) -> None:
         _failed(row.read)
         return
     _problems(row.read)
-    _alike(held, row)
-    _numbers(held, row, row.read, recorded=migration.recorded and bool(row.names))
+    _alike(answer, row)
+    _numbers(answer, row, row.read, recorded=migration.recorded and bool(row.names))
     _positions(row.read)
     screen_of(row.read.engine).facts(row.read)
 
@@ -254,13 +254,13 @@ def _problems(checkpoint: Checkpoint) -> None:
             )
 
 
-def _alike(held: Held[Fleet], row: FleetRow) -> None:
+def _alike(answer: CachedAnswer[Fleet], row: FleetRow) -> None:
     if row.same_query == 1 or row.checkpoint is None:
         return
-    labels, job_id = fleet_table.facts(held).labels, row.checkpoint.job_id
+    labels, job_id = fleet_table.facts(answer).labels, row.checkpoint.job_id
     others = [
         fleet_row.uri
-        for fleet_row in held.value.rows
+        for fleet_row in answer.value.rows
         if fleet_row is not row and fleet_row.checkpoint is not None and fleet_row.checkpoint.job_id == job_id
     ]
     named = ", ".join(f"**{markdown(labels[uri])}**" for uri in others[:MAX_ALIKE])
@@ -273,15 +273,15 @@ def _alike(held: Held[Fleet], row: FleetRow) -> None:
         )
 
 
-def _numbers(held: Held[Fleet], row: FleetRow, checkpoint: Checkpoint, *, recorded: bool) -> None:
-    now = fleet_table.now_ms(held)
+def _numbers(answer: CachedAnswer[Fleet], row: FleetRow, checkpoint: Checkpoint, *, recorded: bool) -> None:
+    now = fleet_table.now_ms(answer)
     end = f"{_topics(row)}; state: {fleet_table.size(row.state_bytes)}; engine {markdown(checkpoint.engine)}."
     if not engine_of(checkpoint.engine).plans_batches:
         details = checkpoint.details
         age = fleet_table.age(fleet_table.age_ms(details.written_ms, now))
         dated = "recorded as written" if recorded else "file dated"
-        called = markdown((details.words or (details.kind,))[0].capitalize())
-        st.markdown(f"**{called}**, {dated} {clock(details.written_ms)} ({age} before this was read). {end}")
+        label = markdown((details.words or (details.kind,))[0].capitalize())
+        st.markdown(f"**{label}**, {dated} {clock(details.written_ms)} ({age} before this was read). {end}")
         return
     planned, committed = (
         fleet_table.age(fleet_table.age_ms(at, now)) for at in (row.planned_at_ms, row.committed_at_ms)
@@ -319,13 +319,13 @@ def _positions(checkpoint: Checkpoint) -> None:
 
 
 @cached(8)
-def age_table(held: Held[Fleet], colours: Palette) -> table.Prepared:
+def age_table(answer: CachedAnswer[Fleet], colours: Palette) -> table.Prepared:
     """Return the table behind the map of the fleet."""
-    return table.prepared(fleet_chart.age_columns(held.value.rows, now_ms(held)), fleet_chart.SINCE, colours)
+    return table.prepared(fleet_chart.age_columns(answer.value.rows, now_ms(answer)), fleet_chart.SINCE, colours)
 
 
 @cached(8)
-def age_map(held: Held[Fleet], colours: Palette) -> tuple[Any, str]:
+def age_map(answer: CachedAnswer[Fleet], colours: Palette) -> tuple[Any, str]:
     """Return the map of the fleet, and what it shows in words."""
-    rows, now = held.value.rows, now_ms(held)
+    rows, now = answer.value.rows, now_ms(answer)
     return fleet_chart.age_map(rows, colours, now), fleet_chart.takeaway(rows, now)

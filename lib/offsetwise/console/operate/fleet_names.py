@@ -16,9 +16,9 @@ def labels_of(rows: Sequence[FleetRow], roots: Sequence[str]) -> dict[str, str]:
     """
     paths = named([row.uri for row in rows], roots)
     names = {row.uri: escaping.plain(row.names[0]) for row in rows if len(row.names) == 1}
-    count, taken = Counter(names.values()), set(paths.values())
+    count, used = Counter(names.values()), set(paths.values())
     return paths | {
-        uri: name for uri, name in names.items() if count[name] == 1 and (name not in taken or paths[uri] == name)
+        uri: name for uri, name in names.items() if count[name] == 1 and (name not in used or paths[uri] == name)
     }
 
 
@@ -33,12 +33,12 @@ def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
     short = {uri: escaping.plain(_below(uri, base, several=several)) for uri, base in bases.items()}
     count = Counter(short.values())
     results: dict[str, str] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for uri, name in short.items():
         label = name if count[name] == 1 else escaping.plain(uri)
         # Two names that differ in invisible characters only could still look the same.
-        results[uri] = label if label not in taken else f"{label} ({len(taken)})"
-        taken.add(results[uri])
+        results[uri] = label if label not in used else f"{label} ({len(used)})"
+        used.add(results[uri])
     return results
 
 

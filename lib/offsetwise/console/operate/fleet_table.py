@@ -11,7 +11,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import wording
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.operate.fleet_names import labels_of
 from offsetwise.console.widgets import escaping, table
 from offsetwise.console.widgets.cached import cached
@@ -184,19 +184,19 @@ def filters(codes: Sequence[str], topics: Sequence[str]) -> FleetFilters:
         )
 
 
-def now_ms(held: Held[Fleet]) -> int:
+def now_ms(snapshot: CachedAnswer[Fleet]) -> int:
     """Return the moment up to which ages are counted: when the fleet was read, so that a rerun changes none."""
-    return int(held.at.timestamp() * 1000)
+    return int(snapshot.at.timestamp() * 1000)
 
 
 @cached(8)
-def facts(held: Held[Fleet]) -> FleetFacts:
+def facts(snapshot: CachedAnswer[Fleet]) -> FleetFacts:
     """Return what the page says about the whole fleet."""
-    rows = held.value.rows
+    rows = snapshot.value.rows
     copies = sum(row.same_query > 1 for row in rows)
     return FleetFacts(
         answer=answer(rows),
-        longest=longest(rows, now_ms(held)),
+        longest=longest(rows, now_ms(snapshot)),
         counts=Counter(row.verdict for row in rows),
         warned=sum(row.warned for row in rows),
         copies=copies,
@@ -205,25 +205,25 @@ def facts(held: Held[Fleet]) -> FleetFacts:
             *((SAME_QUERY,) if copies else ()),
         ),
         topics=tuple(sorted({escaping.plain(topic) for row in rows for topic, _ in row.topics})),
-        labels=labels_of(rows, held.value.roots),
+        labels=labels_of(rows, snapshot.value.roots),
     )
 
 
 @cached(32)
-def filtered(held: Held[Fleet], filters: FleetFilters) -> Rows:
+def filtered(snapshot: CachedAnswer[Fleet], filters: FleetFilters) -> Rows:
     """Return the rows that pass, in the chosen order."""
-    return filters.apply(_in_order(held, filters.order), now_ms(held))
+    return filters.apply(_in_order(snapshot, filters.order), now_ms(snapshot))
 
 
 @cached(8)
-def _in_order(held: Held[Fleet], order: str) -> Ordered:
-    return in_order(held.value.rows, order, now_ms(held))
+def _in_order(snapshot: CachedAnswer[Fleet], order: str) -> Ordered:
+    return in_order(snapshot.value.rows, order, now_ms(snapshot))
 
 
 @cached(16)
-def fleet_table(held: Held[Fleet], rows: Rows, colours: Palette) -> table.Prepared:
+def fleet_table(snapshot: CachedAnswer[Fleet], rows: Rows, colours: Palette) -> table.Prepared:
     """Return the coloured table of these rows."""
-    return table.prepared(columns(facts(held).labels, now_ms(held), rows), rows, colours)
+    return table.prepared(columns(facts(snapshot).labels, now_ms(snapshot), rows), rows, colours)
 
 
 def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[FleetRow]:

@@ -14,13 +14,13 @@ from offsetwise.store.review_rows import DecisionRow
 
 def draw(sheet: Sheet) -> None:
     """Draw what can be accepted, beside the decision; nothing where no record proves a position."""
-    places = _places(sheet)
-    if not places:
+    partitions = _partitions(sheet)
+    if not partitions:
         return
     with st.expander("Accept positions as unproven", icon=":material/history_toggle_off:"):
         chosen = st.multiselect(
             "Positions",
-            places,
+            partitions,
             key=_places_key(sheet.row.id),
             help="Those of which the dry run of `apply` says PROOF_NOT_REPEATED: records that prove them are gone. An "
             "approval that accepts a position whose proof can be made again is refused.",
@@ -35,18 +35,18 @@ def draw(sheet: Sheet) -> None:
 
 
 @cached(8)
-def _places(sheet: Sheet) -> tuple[str, ...]:
-    places = {position.topic_partition for position in sheet.plan.positions if acceptable(position)}
-    return tuple(f"{at.topic}:{at.partition}" for at in sorted(places))
+def _partitions(sheet: Sheet) -> tuple[str, ...]:
+    partitions = {position.topic_partition for position in sheet.plan.positions if acceptable(position)}
+    return tuple(f"{at.topic}:{at.partition}" for at in sorted(partitions))
 
 
 def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
     """Return what was chosen, each with the reason."""
-    places = st.session_state.get(_places_key(plan), [])
-    return accepted(named(places, [str(st.session_state.get(_reason_key(plan), ""))] if places else []))
+    partitions = st.session_state.get(_places_key(plan), [])
+    return accepted(named(partitions, [str(st.session_state.get(_reason_key(plan), ""))] if partitions else []))
 
 
-def told(decision: DecisionRow) -> str:
+def accepted_in_words(decision: DecisionRow) -> str:
     """Describe what a decision accepted, a line each; nothing where it accepted nothing."""
     statement = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
     accepted = statement.accepted_unproven

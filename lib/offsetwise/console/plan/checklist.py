@@ -62,38 +62,40 @@ def checked(sheet: Sheet, looked: Looked | None) -> tuple[GateCheck, ...]:
     return checks(sheet.plan, looked)
 
 
-def in_words(found: Sequence[GateCheck]) -> str:
+def in_words(results: Sequence[GateCheck]) -> str:
     """Return how each came out, a line each. Markdown."""
     lines = []
-    for check in found:
+    for check in results:
         shown = verdicts.GATE[check.outcome]
         message = f": {sentence(check.told)}" if check.told else ""
         lines.append(f"- :{shown.tone.colour}-badge[{shown}] **{markdown(check.name)}**{message}")
     return "\n".join(lines)
 
 
-def counts(found: Sequence[GateCheck]) -> str:
+def counts(results: Sequence[GateCheck]) -> str:
     """Return how many came out in which way, such as "6 met · 1 not met · 1 unknown"."""
-    outcomes = [check.outcome for check in found]
-    return " · ".join(f"{outcomes.count(one):,} {verdicts.GATE[one].word}" for one in Outcome if one in outcomes)
+    outcomes = [check.outcome for check in results]
+    return " · ".join(
+        f"{outcomes.count(outcome):,} {verdicts.GATE[outcome].word}" for outcome in Outcome if outcome in outcomes
+    )
 
 
-def left_open(found: Sequence[GateCheck], *, asked: str = "") -> None:
+def left_open(results: Sequence[GateCheck], *, requested: str = "") -> None:
     """Draw how many checks came out in which way, and those that are not met written out.
 
     Args:
-        found: The checks.
-        asked: The name of one that a person asked for, written out though it is met.
+        results: The checks.
+        requested: The name of one that a person asked for, written out though it is met.
     """
-    st.markdown(f"**{counts(found)}**")
-    gate_checks = [check for check in found if check.outcome is not Outcome.PASSED or check.name == asked]
+    st.markdown(f"**{counts(results)}**")
+    gate_checks = [check for check in results if check.outcome is not Outcome.PASSED or check.name == requested]
     if gate_checks:
         st.markdown(in_words(gate_checks))
 
 
-def met(found: Sequence[GateCheck], *, asked: str = "") -> None:
+def met(results: Sequence[GateCheck], *, requested: str = "") -> None:
     """Draw the checks that are met, folded; see `left_open`."""
-    right = [check for check in found if check.outcome is Outcome.PASSED and check.name != asked]
+    right = [check for check in results if check.outcome is Outcome.PASSED and check.name != requested]
     if right:
         with st.expander(f"{many(len(right), 'check')} met", icon=":material/check:"):
             st.markdown(in_words(right))

@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.plan.checklist import in_words
 from offsetwise.console.widgets import blocks, table
 from offsetwise.console.widgets.blocks import Offer
@@ -63,16 +63,16 @@ _ENDS: Final[Columns[LogEnds]] = (
 
 
 @st.fragment
-def draw(found: Held[SinkTransactions], *, recorded: bool) -> None:
+def draw(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None:
     """Draw what is to become of each, and when the first of those that are open runs out; see `summary`."""
-    transactions = found.value
-    summary(found, recorded=recorded)
+    transactions = snapshot.value
+    summary(snapshot, recorded=recorded)
     if transactions.open:
         _why(transactions.open)
     for finding in transactions.findings:
         blocks.box(Tone.CAREFUL, f"**{finding.code}** {markdown(finding.message)} {markdown(finding.remedy)}")
     at = f"when the sample was recorded, {clock(epoch_ms(transactions.taken_at))}"
-    when = at if recorded else f"at {clock(found.at)}"
+    when = at if recorded else f"at {clock(snapshot.at)}"
     said = f"{many(len(transactions.transactions), 'transaction')}, as looked at {when}."
     st.markdown(f":gray[{said}]")
     if transactions.transactions:
@@ -82,17 +82,17 @@ def draw(found: Held[SinkTransactions], *, recorded: bool) -> None:
             "decided-rows",
             alt=said,
         )
-    standing(transactions)
+    draw_limits(transactions)
 
 
-def summary(found: Held[SinkTransactions], *, recorded: bool) -> None:
+def summary(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None:
     """Draw how many are open, when the first of them runs out, and what could not be asked.
 
     Args:
-        found: What was decided.
+        snapshot: What was decided.
         recorded: Whether it is of the sample: its clock stands still, at the time of the recording.
     """
-    transactions = found.value
+    transactions = snapshot.value
     open_ = transactions.open
     if open_:
         blocks.box(
@@ -100,36 +100,36 @@ def summary(found: Held[SinkTransactions], *, recorded: bool) -> None:
             f"**{many(len(open_), 'transaction')} to be ended or looked into** on cluster id "
             f"{markdown(transactions.cluster_id or 'unknown')}.",
         )
-        left = [transaction.left_ms for transaction in open_ if transaction.left_ms is not None]
-        if left:
-            looked_ms = epoch_ms(transactions.taken_at if recorded else time_of(found.at))
-            until(looked_ms + min(left), recorded_ms=looked_ms if recorded else None)
+        remaining = [transaction.left_ms for transaction in open_ if transaction.left_ms is not None]
+        if remaining:
+            looked_ms = epoch_ms(transactions.taken_at if recorded else time_of(snapshot.at))
+            until(looked_ms + min(remaining), recorded_ms=looked_ms if recorded else None)
     elif transactions.complete:
         blocks.box(Tone.RIGHT, "**Nothing is open.** What the checkpoint holds is settled.")
     for problem in transactions.problems:
         blocks.box(Tone.UNKNOWN, markdown(problem))
 
 
-def standing(made: SinkTransactions) -> None:
+def draw_limits(transactions: SinkTransactions) -> None:
     """Draw where readers of the sink stop, and what its clusters allow."""
-    if made.partitions:
+    if transactions.partitions:
         held_back = sum(
             None not in (partition.last_stable_offset, partition.log_end_offset)
             and partition.last_stable_offset != partition.log_end_offset
-            for partition in made.partitions
+            for partition in transactions.partitions
         )
         st.markdown(f"Readers of committed records are held back in {many(held_back, 'partition')} of the sink.")
-        table.show(_ENDS, made.partitions, alt="Where the logs of the sink end.", missing="?")
-    if made.upgrade is not None:
-        _upgrade(made.upgrade)
+        table.show(_ENDS, transactions.partitions, alt="Where the logs of the sink end.", missing="?")
+    if transactions.upgrade is not None:
+        _upgrade(transactions.upgrade)
 
 
-def _upgrade(made: Upgrade) -> None:
+def _upgrade(upgrade: Upgrade) -> None:
     """Show what stands between the job and two-phase commit, and what to do until then."""
     with st.expander("Two-phase commit (FLIP-319): what blocks it, and what to do until then", icon=":material/route:"):
-        st.markdown(in_words(made.steps))
+        st.markdown(in_words(upgrade.steps))
         st.markdown("**Until then**")
-        st.markdown("\n".join(f"- {sentence(told)}" for told in (*made.until_then, made.false_alarm)))
+        st.markdown("\n".join(f"- {sentence(statement)}" for statement in (*upgrade.until_then, upgrade.false_alarm)))
 
 
 def _why(rows: Sequence[SinkTransaction]) -> None:

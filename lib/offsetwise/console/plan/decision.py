@@ -87,17 +87,17 @@ def before_approving(sheet: Sheet) -> Observed:
             icon=":material/update:",
             key=f"drift-{sheet.digest[:8]}",
         )
-        result = blocks.asked(answers.current(), question(sheet), offer)
+        result = blocks.draw_answer(answers.current(), question(sheet), offer)
         looked = None
         if result is not None:
             drifts = result.value
             looked = Looked(drifts=drifts, at=clock(result.at))
         found_checks = checklist.checked(sheet, looked)
-        asked = "" if looked is None else checklist.FRESH
+        requested = "" if looked is None else checklist.FRESH
         with checks:
-            checklist.left_open(found_checks, asked=asked)
+            checklist.left_open(found_checks, requested=requested)
         with met:
-            checklist.met(found_checks, asked=asked)
+            checklist.met(found_checks, requested=requested)
     return Observed(drifts=drifts, checks=found_checks, typed=typed)
 
 
@@ -162,12 +162,12 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, 
     """
     facts = bar.PlanFacts(
         name=plan_name(sheet.row),
-        state=standing.shown_state(sheet.standing),
+        state=standing.shown_state(sheet.status),
         checks=checks,
         digest=sheet.digest,
         more=markdown(standing.waits(seat.board, sheet)),
     )
-    result, message = outcome.told(sheet.row.id), outcome.message(sheet.row.id)
+    result, message = outcome.last_answer(sheet.row.id), outcome.message(sheet.row.id)
     if result is None or (isinstance(result.answer, Done) and result.answer.state.open):
         message = _meanwhile(sheet) or message
     with bar.drawn(facts, message or _why_off(sheet, offs), live):
@@ -197,7 +197,7 @@ def _why_off(sheet: Sheet, offs: Offs) -> bar.Message | None:
     """Return why nobody, or not this person, decides now; nothing where the next step is another one."""
     closed = standing.closed(sheet)
     if closed is not None:
-        if sheet.standing.state in (State.APPROVED, State.APPLIED) and not sheet.standing.expired:
+        if sheet.status.state in (State.APPROVED, State.APPLIED) and not sheet.status.expired:
             return None
         return bar.Message(tone=Tone.UNKNOWN, text=f"Nothing can be decided: {markdown(f'{closed[0]}. {closed[1]}')}")
     if offs.approve is None:
@@ -239,7 +239,7 @@ def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> Off | None:
     person = seat.person
     if person is not None:
         own = (person.issuer, person.subject)
-        if any((row.by.issuer, row.by.subject) == own for row in sheet.standing.counted):
+        if any((row.by.issuer, row.by.subject) == own for row in sheet.status.counted):
             return Off(why="you approved it already.", fix="Another person has to approve too.")
     if overtaken:
         return Off(why="a newer version came while you looked.", fix="Look at what it changes, and go on with it.")
@@ -251,9 +251,9 @@ def _submission(seat: Seat, sheet: Sheet) -> None:
     plan, state = sheet.row.id, sheet.row.state
     if state in (State.WITHDRAWN, State.APPLIED):
         return
-    if (state is State.DRAFT or sheet.standing.expired) and _may(seat, Verb.SUBMIT, plan):
+    if (state is State.DRAFT or sheet.status.expired) and _may(seat, Verb.SUBMIT, plan):
         st.button(
-            "Submit for review" if sheet.standing.submission is None else "Submit again",
+            "Submit for review" if sheet.status.submission is None else "Submit again",
             type="primary",
             icon=":material/send:",
             key=f"submit-{plan}",
@@ -290,13 +290,13 @@ def typed_key(plan: int) -> str:
     return f"typed-{plan}"
 
 
-def decide(plan: int, digest: str, asked: Question[tuple[Drift, ...]], verdict: Verdict) -> None:
+def decide(plan: int, digest: str, drift_question: Question[tuple[Drift, ...]], verdict: Verdict) -> None:
     """Decide about the version that was shown; a remark that was written is kept first.
 
     Args:
         plan: The plan's number.
         digest: Of the version that was shown.
-        asked: What somebody may have asked about that version: its answer counts even where it came
+        drift_question: What somebody may have asked about that version: its answer counts even where it came
             after the page was drawn.
         verdict: What the person says.
     """
@@ -317,13 +317,13 @@ def decide(plan: int, digest: str, asked: Question[tuple[Drift, ...]], verdict: 
             digest,
             verdict,
             typed=typed,
-            drifts=_drifts(asked),
+            drifts=_drifts(drift_question),
             accepted_unproven=accepted,
             in_spite_of=reasons,
         ),
         remarked=bool(remark.strip()),
     )
-    result = outcome.told(plan)
+    result = outcome.last_answer(plan)
     if result is not None and isinstance(result.answer, (Approved, Rejected)):
         st.session_state.pop(typed_key(plan), None)
 
@@ -335,17 +335,17 @@ def remark(plan: int) -> None:
 
 def submit(plan: int, digest: str) -> None:
     """Submit the version that was shown."""
-    outcome.ask(plan, lambda asked, person: asked.submit(person, plan, digest))
+    outcome.ask(plan, lambda current_board, person: current_board.submit(person, plan, digest))
 
 
 def withdraw(plan: int) -> None:
     """Take a plan back for good."""
-    outcome.ask(plan, lambda asked, person: asked.withdraw(person, plan))
+    outcome.ask(plan, lambda current_board, person: current_board.withdraw(person, plan))
 
 
-def _drifts(asked: Question[tuple[Drift, ...]]) -> tuple[Drift, ...]:
-    held = answers.current().held(asked)
-    return () if held is None else held.value
+def _drifts(drift_question: Question[tuple[Drift, ...]]) -> tuple[Drift, ...]:
+    answer = answers.current().cached(drift_question)
+    return () if answer is None else answer.value
 
 
 def _typed(plan: int) -> None:
@@ -354,12 +354,12 @@ def _typed(plan: int) -> None:
 
 
 def _remarked(plan: int, text: str) -> bool:
-    outcome.ask(plan, lambda asked, person: asked.comment(person, plan, text))
-    result = outcome.told(plan)
-    kept = result is not None and isinstance(result.answer, Done)
-    if kept:
+    outcome.ask(plan, lambda current_board, person: current_board.comment(person, plan, text))
+    result = outcome.last_answer(plan)
+    commented = result is not None and isinstance(result.answer, Done)
+    if commented:
         unsent.keep(plan, "")
         st.session_state[remark_key(plan)] = ""
     else:
         unsent.keep(plan, text)
-    return kept
+    return commented

@@ -54,20 +54,20 @@ _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] 
 )
 """A partition, and what is planned for it; None where nothing is."""
 _DECISIONS: Final[Columns[tuple[str, str, str, str]]] = (
-    Column("what", lambda made: made[0]),
-    Column("starts at", lambda made: made[1]),
-    Column("reason", lambda made: made[2]),
-    Column("by", lambda made: made[3], heading="decided by"),
+    Column("what", lambda decision: decision[0]),
+    Column("starts at", lambda decision: decision[1]),
+    Column("reason", lambda decision: decision[2]),
+    Column("by", lambda decision: decision[3], heading="decided by"),
 )
 
 
-def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) -> None:
+def draw(frozen: Frozen, work: Work, drafted: Drafted | None, *, by: str | None) -> None:
     """Draw where every partition starts, and what a person can decide about it.
 
     Args:
         frozen: What is drafted from.
         work: What was decided so far; changed by the buttons.
-        made: The draft; None where it may not be made as asked for.
+        drafted: The draft; None where it may not be made as asked for.
         by: The name that decisions are recorded under; None for somebody who may not decide.
     """
     blocks.section(TITLE)
@@ -75,14 +75,14 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     with st.container(horizontal=True):
         order = selectors.choice("Show", [_LOOK, _DECIDED, _ALL], "show")
         topics = selectors.several("Topic", "topic", sorted({row.topic for row in rows}))
-    comparisons = _kept(rows, topics, order, work)
+    comparisons = _chosen_rows(rows, topics, order, work)
     if not comparisons:
         why = "No partition is decided by a person." if order == _DECIDED else "No partition passes the filter."
         st.markdown(terms.said(why))
     else:
-        generator, right = layout.beside("draft", left=3, right=2)
+        generator, right = layout.two_columns("draft", main=3, right=2)
         with generator:
-            row, name = _choose(frozen, comparisons, _planned(made))
+            row, name = _choose(frozen, comparisons, _planned(drafted))
             _decide(row, name, work, by)
         with right, st.container(height=_PROOF_PX):
             evidence.draw(frozen.comparison, row)
@@ -94,7 +94,7 @@ def draw(frozen: Frozen, work: Work, made: Drafted | None, *, by: str | None) ->
     _decided(work, by)
 
 
-def _kept(
+def _chosen_rows(
     rows: tuple[PartitionComparison, ...], topics: tuple[str, ...], order: str, work: Work
 ) -> tuple[PartitionComparison, ...]:
     comparisons = [row for row in rows if not topics or row.topic in topics]
@@ -106,13 +106,13 @@ def _kept(
     return tuple(comparisons)
 
 
-def _planned(made: Drafted | None) -> dict[tuple[str, str, int], PlannedPosition]:
+def _planned(drafted: Drafted | None) -> dict[tuple[str, str, int], PlannedPosition]:
     return (
         {}
-        if made is None
+        if drafted is None
         else {
             (planned_position.source, planned_position.topic, planned_position.partition): planned_position
-            for planned_position in made.plan.positions
+            for planned_position in drafted.plan.positions
         }
     )
 
@@ -129,14 +129,14 @@ def _choose(
             f"{many(len(page), 'partition')} with old offset, planned offset, how it is known, and what it costs."
         ),
     )
-    place = selection.choose("Decide about", width=320)
-    return page[place], names[place]
+    index = selection.choose("Decide about", width=320)
+    return page[index], names[index]
 
 
-def _known(row: PartitionComparison, one: PlannedPosition | None) -> Verdict:
-    if one is not None and one.override is not None:
-        return Verdict(icon="✎", word=f"decided: {one.start}", tone=Tone.CAREFUL)
-    return verdicts.EXACTNESS[(one or row).exactness]
+def _known(row: PartitionComparison, planned: PlannedPosition | None) -> Verdict:
+    if planned is not None and planned.override is not None:
+        return Verdict(icon="✎", word=f"decided: {planned.start}", tone=Tone.CAREFUL)
+    return verdicts.EXACTNESS[(planned or row).exactness]
 
 
 def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> None:
@@ -186,13 +186,13 @@ def _alternatives(row: PartitionComparison, name: str, work: Work, by: str | Non
             "Below the translated offset, the new log holds records that the old one does not have. Two answers, each "
             "with its price:"
         )
-    for place, alternative in enumerate(choices):
+    for index, alternative in enumerate(choices):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{number(alternative.offset)}**, {alternative.name}: {alternative.price}.", width="stretch")
             st.button(
                 f"Take {number(alternative.offset)}",
                 icon=":material/check:",
-                key=f"alternative-{place}-{name}",
+                key=f"alternative-{index}-{name}",
                 disabled=by is None,
                 on_click=_take,
                 args=(work, row, name, alternative, by),
@@ -208,28 +208,31 @@ def _take(work: Work, row: PartitionComparison, name: str, chosen: Alternative, 
 def _set(work: Work, row: PartitionComparison, name: str, by: str | None) -> None:
     """Take a decision over into the work, or say what is wrong with it."""
     offset, reason = st.session_state[f"offset-{name}"].strip(), st.session_state[f"reason-{name}"].strip()
-    beside = row.old_offset, row.new_offset, row.new.log_start
-    wrong, at = wrong_with(offset, reason, *beside), position(offset, *beside)
+    known_positions = row.old_offset, row.new_offset, row.new.log_start
+    wrong, at = wrong_with(offset, reason, *known_positions), position(offset, *known_positions)
     if wrong is not None or at is None or by is None:
         st.session_state[_SAID] = wrong or _OFF
         return
     work.overrides[row.topic_partition] = Override(offset=at, reason=reason, by=by)
 
 
-def wrong_with(offset: str, reason: str, *beside: AnyPosition | None) -> str | None:
+def wrong_with(offset: str, reason: str, *known_positions: AnyPosition | None) -> str | None:
     """Describe what is wrong with a decision as it was typed; None where nothing is.
 
     Args:
         offset: The position, in words.
         reason: Why it is right.
-        beside: Positions of the same partition: it must be one of their stream.
+        *known_positions: Positions of the same partition: it must be one of their stream.
 
     >>> wrong_with("950", "seen in the log")
     >>> wrong_with("1e3", "x")
     "Expected an offset as digits from 0 to 9,223,372,036,854,775,807, found '1e3'. Nothing was changed."
     """
-    if position(offset, *beside) is None:
-        such = next((each for each in beside if each is not None and not isinstance(each, int)), None)
+    if position(offset, *known_positions) is None:
+        such = next(
+            (candidate for candidate in known_positions if candidate is not None and not isinstance(candidate, int)),
+            None,
+        )
         how = f"an offset as digits from 0 to {HIGHEST_OFFSET:,}" if such is None else f"a position such as {such}"
         return f"Expected {how}, found {offset[:40]!r}. Nothing was changed."
     if not reason:
@@ -248,7 +251,7 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
         with st.form("start-of-topic", border=False):
             topics = sorted({row.topic for row in rows})
             topic = st.selectbox(terms.said("Topic"), topics, key="start-topic", format_func=cell)
-            st.selectbox("Start", [each.value for each in _OF_TOPIC], key="start-at", width=200)
+            st.selectbox("Start", [start.value for start in _OF_TOPIC], key="start-at", width=200)
             st.text_input(
                 "Why it is right",
                 key="start-reason",
@@ -308,7 +311,7 @@ def _decided(work: Work, by: str | None) -> None:
         _DECISIONS, results, "decided", alt=f"{many(len(results), 'decision')} of people, each with its reason."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = selectors.choice("Take back", [each[0] for each in results], "take-back", width=320)
+        name = selectors.choice("Take back", [decision[0] for decision in results], "take-back", width=320)
         st.button(
             "Take back",
             icon=":material/undo:",

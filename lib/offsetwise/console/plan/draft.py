@@ -73,22 +73,22 @@ def show(head: guard.Head) -> None:
 
 def _frozen(here: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Frozen | None:
     """Return what is drafted from; where there is nothing, say where it comes from."""
-    held = here.held(Question.of(Reader.comparison, migration.name, subject))
-    observed = None if held is None else here.reader.observed(migration.name, subject, held.value)
-    if held is None or observed is None:
+    answer = here.cached(Question.of(Reader.comparison, migration.name, subject))
+    observed = None if answer is None else here.reader.observed(migration.name, subject, answer.value)
+    if answer is None or observed is None:
         blocks.empty(
-            "There is no comparison to draft from." if held is None else "The reading of this comparison is gone.",
+            "There is no comparison to draft from." if answer is None else "The reading of this comparison is gone.",
             f"Compare {markdown(str(subject))} first: a plan is drafted from exactly what was read there.",
         )
         address = {"migration": migration.name, "of": str(subject)}
         st.page_link(COMPARE_PAGE, label="Compare", icon=":material/compare_arrows:", query_params=address)
         return None
-    shown = held.value
+    shown = answer.value
     head.says(
         f"{blocks.clusters(shown.old.name, shown.new.name)} · {markdown(str(subject))} · "
         f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))} · nothing is read again"
     )
-    return Frozen(migration=migration.name, subject=subject, comparison=observed, id=held.id)
+    return Frozen(migration=migration.name, subject=subject, comparison=observed, id=answer.id)
 
 
 def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat | None) -> None:
@@ -114,17 +114,17 @@ def _draft(here: Answers, migration: Offered, frozen: Frozen, seat: board.Seat |
     if request is None:
         return
     request = replace(request, sink=transactions, settings=(*request.settings, *marking))
-    made = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
-    plan = made if isinstance(made, Drafted) else None
+    result = chosen.refusal() or drafted(here, frozen, request, _drafted_at(frozen, plans))
+    plan = result if isinstance(result, Drafted) else None
     if plan is not None and plan.plan.positions:
         numbers.markdown(in_one_line(plan.digest, plan.plan))
     if pressed is not None and seat is not None:
         submission.carry_out(pressed, seat, work, plan, comparison=frozen.comparison)
         st.rerun()
-    strategy.say(chosen, strategies, made if isinstance(made, OffsetwiseError) else None)
+    strategy.say(chosen, strategies, result if isinstance(result, OffsetwiseError) else None)
     _totals(None if plan is None else plan.plan)
     decisions.draw(frozen, work, plan, by=by)
-    generator, right = layout.beside("checks", left=1, right=1)
+    generator, right = layout.two_columns("checks", main=1, right=1)
     with generator:
         checks = _checklist(frozen, plan, recorded_=migration.recorded)
     if seat is not None:
@@ -156,7 +156,7 @@ def _request(
         author=names.author,
         editors=names.editors,
         identities=names.identities,
-        overrides=tuple(sorted(work.overrides.items(), key=lambda each: each[0])),
+        overrides=tuple(sorted(work.overrides.items(), key=lambda entry: entry[0])),
         starts=tuple(work.starts[topic] for topic in sorted(work.starts)),
         unset=Unset.LEAVE if work.leaves_unset else None,
         sink_rewound=rewound,
@@ -244,18 +244,18 @@ def _totals(plan: Plan | None) -> None:
     )
 
 
-def _checklist(frozen: Frozen, made: Drafted | None, *, recorded_: bool) -> tuple[GateCheck, ...]:
+def _checklist(frozen: Frozen, draft: Drafted | None, *, recorded_: bool) -> tuple[GateCheck, ...]:
     blocks.section(_CHECKLIST)
     now = datetime.now(UTC)
-    plan = None if made is None else made.plan
+    plan = None if draft is None else draft.plan
     checks = checklist(frozen.comparison, plan, recorded=recorded_, now=now)
     left_open(checks)
     met(checks)
-    left = sum(check.outcome is not Outcome.PASSED for check in checks)
+    remaining = sum(check.outcome is not Outcome.PASSED for check in checks)
     if plan is None:
         st.markdown(":gray[Nothing can be saved or submitted: there may be no such plan, as said beside the way.]")
-    elif left:
-        st.markdown(f":gray[{many(left, 'check')} to look at: a plan may be drafted, and a reviewer sees them.]")
+    elif remaining:
+        st.markdown(f":gray[{many(remaining, 'check')} to look at: a plan may be drafted, and a reviewer sees them.]")
     return checks
 
 

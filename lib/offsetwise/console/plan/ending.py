@@ -14,14 +14,14 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
 from offsetwise.model import OpenPartition, Plan, PlannedTransaction, Settlement, epoch_ms
 from offsetwise.wording import many
-from offsetwise.wording.irrevocable import irrevocable
+from offsetwise.wording.irrevocable import irreversible
 from offsetwise.wording.verdicts import Tone, Verdict
 
 _NAMED: Final = 20
 
 
-def _records(one: PlannedTransaction) -> str:
-    counts = [at.records for at in one.partitions if at.start_offset is not None]
+def _records(transaction: PlannedTransaction) -> str:
+    counts = [at.records for at in transaction.partitions if at.start_offset is not None]
     known = [count for count in counts if count is not None]
     return f"{sum(known):,}" if len(known) == len(counts) else "?"
 
@@ -30,7 +30,7 @@ _COLUMNS: Final[Columns[PlannedTransaction]] = (
     Column("transactional id", lambda transaction: transaction.transactional_id or "none: it hangs"),
     Column("decision", lambda transaction: _verdict(transaction.decision), 110),
     Column("records", _records, help="On all its partitions; ? where they were not counted."),
-    Column("partitions", lambda transaction: "; ".join(map(_told, transaction.partitions))),
+    Column("partitions", lambda transaction: "; ".join(map(_described, transaction.partitions))),
     Column(
         "until",
         lambda transaction: "–" if transaction.deadline is None else Time(epoch_ms(transaction.deadline)),
@@ -59,7 +59,7 @@ def draw(plan: Plan, *, over: bool = False) -> None:
         plan: The plan.
         over: Whether it is never applied, or was: no clock runs down to the first commit that comes too late.
     """
-    message = irrevocable(plan)
+    message = irreversible(plan)
     if message is None:
         return
     st.subheader(f"What is ended :gray[{many(len(plan.transactions), 'transaction')}]", anchor=False)
@@ -84,5 +84,5 @@ def _verdict(decision: Settlement) -> Verdict:
     return Verdict(icon="▲", word=decision.lower(), tone=Tone.CAREFUL)
 
 
-def _told(at: OpenPartition) -> str:
+def _described(at: OpenPartition) -> str:
     return f"{at.topic_partition} " + ("no record" if at.start_offset is None else f"from {at.start_offset:,}")

@@ -98,10 +98,10 @@ def show(head: guard.Head) -> None:
 def _plan(seat: board.Seat, sheet: Sheet) -> None:
     st.html(_STYLE)
     with guard.block("standing"):
-        _standing(sheet)
+        _status(sheet)
     known = naming.migration_of(sheet.row, answers.current().offered)
     where = Destination() if known is None else known.destination
-    if sheet.standing.mark is SheetMark.APPROVED:
+    if sheet.status.mark is SheetMark.APPROVED:
         with guard.block("kit"):
             _kit(seat, sheet, where)
     with guard.block("commands"):
@@ -109,7 +109,7 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
     if sheet.row.state is State.SUBMITTED:
         with guard.block("export-bundle"), st.container(border=True):
             _bundle(seat, sheet)
-    with st.expander(_OTHER[sheet.standing.mark is SheetMark.APPROVED], icon=":material/folder_zip:"):
+    with st.expander(_OTHER[sheet.status.mark is SheetMark.APPROVED], icon=":material/folder_zip:"):
         draw(seat, sheet, where)
     with st.expander("What came back: an approval or a receipt", icon=":material/upload_file:"):
         intake.of_plan(seat, sheet.row)
@@ -135,7 +135,7 @@ def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
             blocks.command(checking(file.export, file.sha256))
         st.markdown(
-            f":gray[{size(len(file.export.content))}: the plan, {many(len(sheet.standing.counted), 'approval')}, and a "
+            f":gray[{size(len(file.export.content))}: the plan, {many(len(sheet.status.counted), 'approval')}, and a "
             "README with these commands.]",
             width="content",
         )
@@ -147,7 +147,7 @@ def kit_of(seat: board.Seat, sheet: Sheet, destination: Destination) -> File:
     Raises:
         PlanError: Somebody changed the plan just now.
     """
-    counted = tuple(hashlib.sha256(row.envelope).hexdigest() for row in sheet.standing.counted)
+    counted = tuple(hashlib.sha256(row.envelope).hexdigest() for row in sheet.status.counted)
     return _kit_of(sheet.digest, counted, destination, seat, sheet.row.id)
 
 
@@ -165,7 +165,7 @@ def _kit_of(
     return File(export=export, sha256=hashlib.sha256(export.content).hexdigest())
 
 
-def _standing(sheet: Sheet) -> None:
+def _status(sheet: Sheet) -> None:
     why = why_draft(sheet)
     blocks.box(*((Tone.RIGHT, approved(sheet)) if why is None else (Tone.CAREFUL, why)))
     if sheet.plan.positions:
@@ -194,7 +194,7 @@ def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
 
 def on_command_line(sheet: Sheet, destination: Destination) -> None:
     """Draw the exact commands that try, apply and verify the exported plan."""
-    result = sheet.standing
+    result = sheet.status
     output = output_of(sheet.plan, destination)
     lines = commands(sheet.digest, approvals=len(result.counted), mark=result.mark, output=output)
     steps = (
@@ -218,7 +218,7 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind, destination: Destina
         return
     if not files:
         st.markdown(":material/hourglass_empty: There is none that counts yet.")
-    if sheet.standing.withdrawn and kind is ExportKind.APPROVAL:
+    if sheet.status.withdrawn and kind is ExportKind.APPROVAL:
         st.markdown(f":material/block: {markdown(withdrawn(sheet))}")
     if kind is ExportKind.GROUPS_CSV and unseen(sheet.plan):
         st.markdown(
@@ -242,7 +242,7 @@ def _described(kind: ExportKind, plan: Plan) -> tuple[str, str]:
 
 def _file(file: File) -> None:
     name = file.export.name
-    with downloads.beside(f"`{name}`  \n:gray[{size(len(file.export.content))}]"):
+    with downloads.to_the_right_of(f"`{name}`  \n:gray[{size(len(file.export.content))}]"):
         with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
             st.code(file.sha256, language=None, wrap_lines=True)
             st.markdown(":gray[Where it arrived, shows whether it is whole:]")
@@ -262,7 +262,7 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
         f"{terms.said('console reaches no cluster.')}]"
     )
     name = f"plan-{sheet.digest[:8]}.review.gz"
-    with downloads.beside(
+    with downloads.to_the_right_of(
         f"`{name}`  \n:gray[Its reviewer compares the plan's digest, `{sheet.digest[:8]}…`, with the one shown there.]"
     ):
         board_, person, plan = seat.board, seat.person, sheet.row.id
@@ -271,7 +271,7 @@ def _bundle(seat: board.Seat, sheet: Sheet) -> None:
             name,
             lambda: board_.bundle(person, plan).content,
             key="bundle",
-            about=(seat.demo, sheet.digest, len(sheet.comments), sheet.standing.submission),
+            about=(seat.demo, sheet.digest, len(sheet.comments), sheet.status.submission),
             says="Everything a reviewer needs.",
         )
     downloads.reason(request, key="bundle-failed")
@@ -285,10 +285,10 @@ def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ..
     Raises:
         PlanError: The plan cannot be said in that form, or somebody changed it just now.
     """
-    result = sheet.standing
+    result = sheet.status
     marked = dict.fromkeys(result.counted, result.mark) | dict.fromkeys(result.withdrawn, SheetMark.WITHDRAWN)
     approvals = tuple((hashlib.sha256(row.envelope).hexdigest(), mark) for row, mark in marked.items())
-    return _files_of(sheet.digest, approvals, sheet.standing.mark, kind, seat, sheet.row.id)
+    return _files_of(sheet.digest, approvals, sheet.status.mark, kind, seat, sheet.row.id)
 
 
 @cached(16)
@@ -320,7 +320,7 @@ def _changed(plan: int) -> PlanError:
 
 def why_draft(sheet: Sheet) -> str | None:
     """Explain why the files say DRAFT; None where they do not. Markdown."""
-    result = sheet.standing
+    result = sheet.status
     if result.mark is not SheetMark.DRAFT:
         return None
     why = _WHY_DRAFT.get(result.state, result.why_expired)
@@ -331,7 +331,7 @@ def why_draft(sheet: Sheet) -> str | None:
 
 def withdrawn(sheet: Sheet) -> str:
     """Describe whose approvals were withdrawn, and what keeps them from being used."""
-    names = ", ".join(named(row.by) for row in sheet.standing.withdrawn)
+    names = ", ".join(named(row.by) for row in sheet.status.withdrawn)
     return (
         f"WITHDRAWN: {names} is no reviewer here any more, so the approval does not count here. `apply` reads its own "
         "list of keys, not this console's: take the key, or the issuer that it vouches for, out of trusted_keys there."
@@ -342,13 +342,13 @@ def approved(sheet: Sheet) -> str:
     """Describe who approved, and whether it was applied since. Markdown."""
     by = "  \n".join(
         f"{markdown(named(row.by))}, {clock(row.at_ms)}, good until {clock(row.expires_at_ms)}"
-        for row in sheet.standing.counted
+        for row in sheet.status.counted
     )
-    count = many(len(sheet.standing.counted), "approval")
-    if sheet.standing.mark is SheetMark.APPLIED:
-        kept = f"It was approved here:  \n{by}" if by else "No approval of it is kept here."
-        return f"**✓ Applied: version {sheet.row.number:,}.** It is not to be applied again. {kept}"
-    return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.standing.required:,} asked for.**  \n{by}"
+    count = many(len(sheet.status.counted), "approval")
+    if sheet.status.mark is SheetMark.APPLIED:
+        approval = f"It was approved here:  \n{by}" if by else "No approval of it is kept here."
+        return f"**✓ Applied: version {sheet.row.number:,}.** It is not to be applied again. {approval}"
+    return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.status.required:,} asked for.**  \n{by}"
 
 
 def use(kind: ExportKind, file: Export, plan: Plan, destination: Destination) -> str | None:

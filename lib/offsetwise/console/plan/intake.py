@@ -176,8 +176,8 @@ def keep(key: str, name: str, about: str, seat: board.Seat, verb: Callable[[boar
     """
     answer: Answer | Exception
     try:
-        found, person = board.board(), board.person()
-        answer = _ANOTHER if found is not seat.board else verb(board.Seat(board=found, person=person))
+        current_board, person = board.board(), board.person()
+        answer = _ANOTHER if current_board is not seat.board else verb(board.Seat(board=current_board, person=person))
     except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
         answer = error
     st.session_state[f"{key}-told"] = IntakeAnswer(name=name, about=about, answer=answer)
@@ -211,9 +211,9 @@ def draw(key: str, about: str) -> None:
         case Unchanged():
             st.info(f"**{name} was taken in before:** it is plan {answer.plan:,}.", icon=":material/info:")
         case AlreadyOpen():
-            st.warning(f"**{name} was not taken in.** {markdown(answer.told)}", icon=":material/info:")
+            st.warning(f"**{name} was not taken in.** {markdown(answer.message)}", icon=":material/info:")
         case AlreadyDecided():
-            st.info(f"**{name} changes nothing.** {markdown(answer.told)}", icon=":material/info:")
+            st.info(f"**{name} changes nothing.** {markdown(answer.message)}", icon=":material/info:")
         case Stale():
             st.warning(
                 f"**{name} is about an earlier version.** The newest has the digest `{answer.digest[:8]}…`, and only "

@@ -70,21 +70,21 @@ def choose(shown: StoreListing, now: datetime, *, sets: bool = False) -> PlanRow
     opened = bar.to_open()
     if opened is not None:
         st.session_state[KEY] = opened
-    asked = opened or st.query_params.get(KEY)
-    wanted = asked or st.session_state.get(KEY)
-    rows = sorted(_entries(shown, wanted, sets=sets), key=lambda entry: (not entry.why, not entry.open))
+    requested = opened or st.query_params.get(KEY)
+    selected = requested or st.session_state.get(KEY)
+    rows = sorted(_entries(shown, selected, sets=sets), key=lambda entry: (not entry.why, not entry.open))
     if not rows:
         blocks.empty(
             "There is no plan yet.", "An author drafts one from a comparison, and submits it. It appears here."
         )
         st.page_link(Path("pages/plan/draft.py"), label="Draft a plan", icon=":material/edit_note:")
         return None
-    listed = [entry for place, entry in enumerate(rows) if place < _MOST or entry.name == wanted]
+    listed = [entry for index, entry in enumerate(rows) if index < _MOST or entry.name == selected]
     names = tuple(entry.name for entry in listed)
     waiting = sum(bool(entry.why) for entry in rows)
-    _note(asked, names)
+    _note(requested, names)
     selection = Selection(key=KEY, grid=f"plans-{abs(hash(names))}", names=names, first=0)
-    with st.expander(_label(rows, waiting), icon=":material/list:", expanded=wanted is None and waiting > 1):
+    with st.expander(_label(rows, waiting), icon=":material/list:", expanded=selected is None and waiting > 1):
         columns = _plans(now)
         cells = repr([[column.value(entry) for column in columns] for entry in listed])
         selection.draw(
@@ -98,33 +98,33 @@ def choose(shown: StoreListing, now: datetime, *, sets: bool = False) -> PlanRow
     return chosen.of
 
 
-def _entries(shown: StoreListing, wanted: str | None, *, sets: bool) -> Iterator[PlanEntry]:
+def _entries(shown: StoreListing, selected: str | None, *, sets: bool) -> Iterator[PlanEntry]:
     """Yield what can be chosen: plans of a set that is as it was submitted only where one of them is asked for."""
     of_sets: set[int] = set()
-    waiting = {each.of_set: each for each in shown.waiting if each.of_set is not None}
-    seen: set[int] = set()
-    for row, standing_ in shown.sets if sets else ():
+    waiting = {review.of_set: review for review in shown.waiting if review.of_set is not None}
+    visited: set[int] = set()
+    for row, status in shown.sets if sets else ():
         plans = {member.plan for member in row.members}
-        newest = not plans & seen
-        seen |= plans
-        if standing_.state is not SetState.CHANGED and newest:
+        newest = not plans & visited
+        visited |= plans
+        if status.state is not SetState.CHANGED and newest:
             of_sets |= plans
-        if newest or f"{OF_SET}{row.id}" == wanted:
-            yield _of_set(row, standing_, waiting.get(row.id), shown.plans)
-    alone = {each.plan: each for each in shown.waiting if each.of_set is None or not sets}
+        if newest or f"{OF_SET}{row.id}" == selected:
+            yield _of_set(row, status, waiting.get(row.id), shown.plans)
+    alone = {review.plan: review for review in shown.waiting if review.of_set is None or not sets}
     for plan in shown.plans:
-        if plan.id not in of_sets or str(plan.id) == wanted:
+        if plan.id not in of_sets or str(plan.id) == selected:
             yield _of_plan(plan, alone.get(plan.id))
 
 
-def _of_set(row: SetRow, found: SetStanding, waiting: Waiting | None, plans: Sequence[PlanRow]) -> PlanEntry:
+def _of_set(row: SetRow, status: SetStanding, waiting: Waiting | None, plans: Sequence[PlanRow]) -> PlanEntry:
     numbers = {member.plan for member in row.members}
     return PlanEntry(
         of=row,
         label=f"set {row.id}",
         why="" if waiting is None else waiting.why,
-        state=standing.set_state(found),
-        open=found.state in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED),
+        state=standing.set_state(status),
+        open=status.state in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED),
         moves=many(len(row.members), "plan") + ("" if row.wave is None else f" of wave {row.wave}"),
         version="",
         changed_at_ms=max((plan.changed_at_ms for plan in plans if plan.id in numbers), default=row.at_ms),
@@ -155,31 +155,31 @@ def _table(
     return table.prepared(_columns, _rows, colours)
 
 
-def _label(found: Sequence[PlanEntry], waiting: int) -> str:
+def _label(entries: Sequence[PlanEntry], waiting: int) -> str:
     waits = "" if not waiting else f" · **{waiting:,} {'waits' if waiting == 1 else 'wait'} for you**"
-    sets = sum(not isinstance(entry.of, PlanRow) for entry in found)
-    plans = "" if sets == len(found) else many(len(found) - sets, "plan")
+    sets = sum(not isinstance(entry.of, PlanRow) for entry in entries)
+    plans = "" if sets == len(entries) else many(len(entries) - sets, "plan")
     return " · ".join(part for part in (many(sets, "set") if sets else "", plans) if part) + waits
 
 
-def _note(asked: str | None, names: Sequence[str]) -> None:
+def _note(requested: str | None, names: Sequence[str]) -> None:
     """Remember a plan that a link names and that is not here: Streamlit forgets it at the next rerun."""
-    if asked is not None and asked not in names:
-        st.session_state[_OF_LINK] = asked
-    elif asked is not None:
+    if requested is not None and requested not in names:
+        st.session_state[_OF_LINK] = requested
+    elif requested is not None:
         st.session_state.pop(_OF_LINK, None)
 
 
 def _warn(chosen: str, first: str) -> None:
-    asked: str | None = st.session_state.get(_OF_LINK)
-    if asked is None:
+    requested: str | None = st.session_state.get(_OF_LINK)
+    if requested is None:
         return
     if chosen != first:
         del st.session_state[_OF_LINK]
         return
     st.warning(
-        f"**The link names a plan that is not here: {markdown(asked[:80])}**  \nWhat you see is plan {chosen}. Choose "
-        "another one from the list, or open the console that the link was made with.",
+        f"**The link names a plan that is not here: {markdown(requested[:80])}**  \nWhat you see is plan {chosen}. "
+        "Choose another one from the list, or open the console that the link was made with.",
         icon=":material/link_off:",
     )
 

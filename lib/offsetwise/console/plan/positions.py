@@ -30,7 +30,7 @@ from offsetwise.wording import many, number, signed, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 
 
-class Look(IntEnum):
+class Attention(IntEnum):
     """How much a partition needs a look, most first."""
 
     UNSAFE = 0
@@ -40,10 +40,10 @@ class Look(IntEnum):
 
 
 LOOKS: Final = {
-    Look.UNSAFE: Verdict(icon="!", word="unsafe", tone=Tone.WRONG),
-    Look.CHANGED: Verdict(icon="▲", word="changed", tone=Tone.CAREFUL),
-    Look.INEXACT: Verdict(icon="≈", word="not exact", tone=Tone.CAREFUL),
-    Look.NOTHING: Verdict(icon="✓", word="proven", tone=Tone.RIGHT),
+    Attention.UNSAFE: Verdict(icon="!", word="unsafe", tone=Tone.WRONG),
+    Attention.CHANGED: Verdict(icon="▲", word="changed", tone=Tone.CAREFUL),
+    Attention.INEXACT: Verdict(icon="≈", word="not exact", tone=Tone.CAREFUL),
+    Attention.NOTHING: Verdict(icon="✓", word="proven", tone=Tone.RIGHT),
 }
 
 
@@ -55,14 +55,14 @@ class Row:
     position: PlannedPosition
     name: str
     """Tells it apart from every other one of the plan, on screen and in the URL."""
-    look: Look
+    attention: Attention
     risks: tuple[str, ...]
     """What is unsafe about it, a clause each."""
     changed: tuple[str, ...]
     """The parts that the version before had otherwise; empty where there is none, or nothing changed."""
 
     @property
-    def told(self) -> str:
+    def reason_text(self) -> str:
         """Return the evidence, or who decided and why, and why it needs a look, in one line."""
         position = self.position
         own = "" if position.override is None else f"{name_of(position.override.by)}: {position.override.reason}"
@@ -90,7 +90,7 @@ POSITIONS: Final[Columns[Row]] = (
     ),
     Column(
         "look",
-        lambda row: LOOKS[row.look],
+        lambda row: LOOKS[row.attention],
         100,
         "What needs a look: unsafe first, then what the version before had otherwise, then what is not exact.",
         heading="needs a look",
@@ -111,7 +111,7 @@ POSITIONS: Final[Columns[Row]] = (
         lambda row: Tone.RIGHT if row.position.skip == 0 else Tone.WRONG,
         right=True,
     ),
-    Column("reason", lambda row: cut(row.told), 520),
+    Column("reason", lambda row: cut(row.reason_text), 520),
     Column(
         "source", lambda row: row.position.source, 90, when=lambda rows: len({row.position.source for row in rows}) > 1
     ),
@@ -151,12 +151,12 @@ def draw(seat: Seat, sheet: Sheet, shown: Shown, colours: Palette) -> None:
             return
         row = _choose(shown, rows, colours)
         details(row)
-        _kept(seat, sheet, row)
+        _stored_evidence(seat, sheet, row)
 
 
 def _filtered(shown: Shown) -> tuple[Row, ...]:
     """Let the person choose among the rows: those that stay as they are and need no look are left out until asked."""
-    quiet = {row.name for row in shown.rows if row.look is Look.NOTHING and not moves(row.position)}
+    quiet = {row.name for row in shown.rows if row.attention is Attention.NOTHING and not moves(row.position)}
     hidden = quiet if len(quiet) < len(shown.rows) else set()
     several = len(shown.rows) > _FILTERED and len(shown.topics) > 1
     topics = selectors.several("Topic", "topic", shown.topics) if several else ()
@@ -186,9 +186,9 @@ def _choose(shown: Shown, rows: tuple[Row, ...], colours: Palette) -> Row:
 def details(row: Row) -> None:
     """Draw everything about one partition: its proof, and what is unsafe about it."""
     position, known = row.position, mark(row.position)
-    look = LOOKS[row.look]
+    verdict = LOOKS[row.attention]
     st.markdown(
-        f"**{title(row)}** :{look.tone.colour}-badge[{look}] :{known.tone.colour}-badge[{known}]  \n"
+        f"**{title(row)}** :{verdict.tone.colour}-badge[{verdict}] :{known.tone.colour}-badge[{known}]  \n"
         + "\n".join(f"- {line}" for line in _facts(row))
     )
     proof = position.proof
@@ -233,16 +233,16 @@ def _facts(row: Row) -> list[str]:
     return results
 
 
-def _unedited(one: PlannedPosition) -> str:
+def _unedited(position: PlannedPosition) -> str:
     costs = ", ".join(
         f"{number(count)} {word}"
-        for count, word in ((one.raw.skip, "never read"), (one.raw.replay, "read twice"))
+        for count, word in ((position.raw.skip, "never read"), (position.raw.replay, "read twice"))
         if count
     )
-    return f"with the old number instead: {verdicts.RAW[one.raw.verdict]}{f', {costs}' if costs else ''}"
+    return f"with the old number instead: {verdicts.RAW[position.raw.verdict]}{f', {costs}' if costs else ''}"
 
 
-def _kept(seat: Seat, sheet: Sheet, row: Row) -> None:
+def _stored_evidence(seat: Seat, sheet: Sheet, row: Row) -> None:
     """Draw the whole evidence that was kept with the plan, once a person asks: it is much."""
     if not st.toggle("Show the comparison that it was drafted from", key=f"kept-{sheet.digest[:16]}"):
         return
@@ -284,7 +284,7 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
             Row(
                 position=position,
                 name=name,
-                look=_look(position, results, parts),
+                attention=_attention(position, results, parts),
                 risks=results,
                 changed=parts,
             )
@@ -294,7 +294,7 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
 
 def headline(rows: Sequence[Row]) -> str:
     """Return how many offsets change and stay, and how many partitions need a look."""
-    count = sum(row.look is not Look.NOTHING for row in rows)
+    count = sum(row.attention is not Attention.NOTHING for row in rows)
     changed = sum(moves(row.position) for row in rows)
     message = wording.changing(changed, len(rows) - changed)
     if not count:
@@ -325,19 +325,19 @@ def title(row: Row) -> str:
     return f"{markdown(row.name)} · {start} → {number(position.new_offset)}{there}"
 
 
-def _look(one: PlannedPosition, found: tuple[str, ...], parts: tuple[str, ...]) -> Look:
-    if found:
-        return Look.UNSAFE
+def _attention(position: PlannedPosition, warnings: tuple[str, ...], parts: tuple[str, ...]) -> Attention:
+    if warnings:
+        return Attention.UNSAFE
     if parts:
-        return Look.CHANGED
-    return Look.NOTHING if one.exactness.proven else Look.INEXACT
+        return Attention.CHANGED
+    return Attention.NOTHING if position.exactness.proven else Attention.INEXACT
 
 
 def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
     """Return what partitions are sorted by: what most needs a look comes first."""
     position = row.position
     return (
-        row.look,
+        row.attention,
         position.override is None,
         -(position.skip or 0),
         -(position.replay or 0),

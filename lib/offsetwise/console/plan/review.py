@@ -12,7 +12,7 @@ import streamlit as st
 from offsetwise.console import answers, board
 from offsetwise.console.board import Seat
 from offsetwise.console.jobs import table as jobs
-from offsetwise.console.jobs.model import kept
+from offsetwise.console.jobs.model import known_jobs
 from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
 from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
@@ -48,7 +48,7 @@ def show(head: guard.Head) -> None:
     listed = live.listed(seat)
     waiting = len(listed.waiting)
     for migration in answers.current().offered:
-        jobs.above(answers.current(), migration, kept=kept(listed.plans, listed.sets, listed.waiting))
+        jobs.above(answers.current(), migration, known_jobs=known_jobs(listed.plans, listed.sets, listed.waiting))
     chosen = plans.choose(listed, now, sets=True)
     if isinstance(chosen, SetRow):
         screen.show(head, seat, chosen.id, partial(live.watch, seat, None, listed), waiting=waiting)
@@ -108,7 +108,7 @@ def _plan(seat: Seat, sheet: Sheet, now: datetime) -> None:
 
 
 def _title(sheet: Sheet) -> None:
-    state = standing.shown_state(sheet.standing)
+    state = standing.shown_state(sheet.status)
     with st.container(horizontal=True, vertical_alignment="center"):
         name = markdown(plan_name(sheet.row))
         st.header(f"{name} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
@@ -133,10 +133,10 @@ def _address(sheet: Sheet) -> str:
 def _overtaken(seat: Seat, sheet: Sheet) -> bool:
     """Return a person when a newer version takes the place of the one they were looking at."""
     key = f"seen-{sheet.row.id}"
-    seen = st.session_state.setdefault(key, sheet.digest)
-    if seen == sheet.digest:
+    shown_digest = st.session_state.setdefault(key, sheet.digest)
+    if shown_digest == sheet.digest:
         return False
-    earlier = next((version for version in sheet.versions if version.digest == seen), None)
+    earlier = next((version for version in sheet.versions if version.digest == shown_digest), None)
     by = markdown(standing.named(sheet.version.by))
     st.warning(
         f"**Version {sheet.row.number} replaced the one that you were shown.** {by} saved it. This is what it changes:",
@@ -172,7 +172,7 @@ def _cost(label: str, most: int | None, meaning: str, tone: Tone) -> Card:
 
 def _job(sheet: Sheet, shown: positions.Shown) -> None:
     st.subheader("What happens to the job", anchor=False)
-    skipped, replayed, unknown = shown.cost
+    skipped, replayed, uncounted = shown.cost
     plan = sheet.plan
     if plan.positions:
         blocks.cards(
@@ -183,8 +183,8 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
                 counted("Decided by people", plan.totals.overridden, "Positions that a person chose.", Tone.CAREFUL),
             )
         )
-    if unknown:
-        parts = terms.said(many(unknown, "partition"))
+    if uncounted:
+        parts = terms.said(many(uncounted, "partition"))
         st.markdown(f":orange[? What is skipped or replayed is a sum over a part only: of {parts} it is not known.]")
     rewind = "" if plan.rewind_to is None else f" It goes back to batch {number(plan.rewind_to)}."
     st.markdown(f"**How:** {markdown(plan.strategy)}.{rewind}")
@@ -197,7 +197,7 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
         if (created := target_type(target.kind).creates(plan, target)) is not None:
             st.markdown(f"**Creates:** {markdown(created)}.")
     for at in plan.requirements.targets:
-        st.markdown(f"**Now at {markdown(target_type(at.target.kind).named(at.target))}:** {markdown(at.told)}.")
+        st.markdown(f"**Now at {markdown(target_type(at.target.kind).named(at.target))}:** {markdown(at.described)}.")
     if plan.settings:
         st.markdown(f"**Set:** {markdown(', '.join('='.join(setting) for setting in plan.settings))}.")
     if plan.requirements.cutover is not None:

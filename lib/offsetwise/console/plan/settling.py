@@ -77,7 +77,7 @@ def draw(here: Answers, migration: Offered, subject: Subject, spec: TargetType, 
     blocks.contents(decided.TITLE, PLAN, *([] if seat is None else [submission.TITLE]))
     blocks.section(decided.TITLE)
     topics = () if migration.recorded else _topics()
-    looked = blocks.asked(
+    looked = blocks.draw_answer(
         here, Question.of(Reader.sink_transactions, migration.name, subject.name, topics), decided.OFFER
     )
     if looked is None:
@@ -93,19 +93,21 @@ def draw(here: Answers, migration: Offered, subject: Subject, spec: TargetType, 
         author=names.author,
         editors=names.editors,
         identities=names.identities,
-        settlements=tuple(sorted(work.settlements.values(), key=lambda one: (one.decision, one.transactional_id))),
+        settlements=tuple(
+            sorted(work.settlements.values(), key=lambda settlement: (settlement.decision, settlement.transactional_id))
+        ),
         sink_topics=topics,
         sink_rewound=_rewound(rows, work),
     )
-    made = _drafted(here, Question.of(Reader.settled, migration.name, subject, request))
+    drafted = _drafted(here, Question.of(Reader.settled, migration.name, subject, request))
     if pressed is not None and seat is not None:
-        submission.carry_out(pressed, seat, work, made, comparison=None)
+        submission.carry_out(pressed, seat, work, drafted, comparison=None)
         st.rerun()
-    if made is not None:
-        _plan(made.plan)
+    if drafted is not None:
+        _plan(drafted.plan)
     if seat is not None:
-        checks = () if made is None else checks_of(made.plan)
-        submission.draw(seat, work, made, sheet, checks=checks, job=f"transactions of {subject.name}")
+        checks = () if drafted is None else checks_of(drafted.plan)
+        submission.draw(seat, work, drafted, sheet, checks=checks, job=f"transactions of {subject.name}")
 
 
 def _topics() -> tuple[str, ...]:
@@ -117,7 +119,7 @@ def _topics() -> tuple[str, ...]:
         max_chars=2_000,
         width=480,
     )
-    return tuple(dict.fromkeys(name for each in typed.split(",") if (name := each.strip())))
+    return tuple(dict.fromkeys(name for part in typed.split(",") if (name := part.strip())))
 
 
 def _work(migration: Offered, subject: Subject, spec: TargetType, seat: Seat | None) -> tuple[Work, Sheet | None]:
@@ -147,17 +149,17 @@ def _begin(name: str, sheet: Sheet, work: Work) -> None:
 
 def _decide(rows: Sequence[SinkTransaction], work: Work, by: str | None) -> None:
     """Let a person decide about what nothing explains, and show what was decided."""
-    asked = [row.transactional_id for row in rows if row.decision is Decision.UNEXPLAINED and row.transactional_id]
-    if asked:
-        st.markdown(f"**{many(len(asked), 'transaction')} to decide about:** open, and explained by no checkpoint.")
+    undecided = [row.transactional_id for row in rows if row.decision is Decision.UNEXPLAINED and row.transactional_id]
+    if undecided:
+        st.markdown(f"**{many(len(undecided), 'transaction')} to decide about:** open, and explained by no checkpoint.")
         with st.form("settle-decide", border=True):
-            st.multiselect("Transactions", asked, key="settle-ids", format_func=cell, placeholder="one or more")
+            st.multiselect("Transactions", undecided, key="settle-ids", format_func=cell, placeholder="one or more")
             st.radio(
                 "They are to be",
                 list(Settlement),
                 index=None,
                 key="settle-as",
-                format_func=lambda one: "committed" if one is Settlement.COMMIT else "aborted",
+                format_func=lambda settlement: "committed" if settlement is Settlement.COMMIT else "aborted",
                 horizontal=True,
             )
             st.text_input(
@@ -212,20 +214,20 @@ def _set(work: Work, by: str | None) -> None:
 
 def _rewound(rows: Sequence[SinkTransaction], work: Work) -> bool:
     """Let a person state that the sink is taken back, where a newer checkpoint may hold what would be aborted."""
-    kept = work.before is not None and work.before.job.sink_rewound is True
-    if not kept and all(row.decision is not Decision.NOT_NEWEST for row in rows):
+    is_rewound = work.before is not None and work.before.job.sink_rewound is True
+    if not is_rewound and all(row.decision is not Decision.NOT_NEWEST for row in rows):
         return False
     return st.checkbox("The sink is taken back with the job", key=REWOUND)
 
 
 def _drafted(here: Answers, question: Question[Plan]) -> Drafted | None:
     """Offer to draft, and give the plan; None before, and where the last look refused it."""
-    held = blocks.asked(here, question, _OFFER)
+    answer = blocks.draw_answer(here, question, _OFFER)
     reading = here.reading(question)
-    if held is None or reading is not None:
+    if answer is None or reading is not None:
         return None
-    content = files.dump(held.value).encode()
-    return Drafted(plan=held.value, content=content, digest=digest(content))
+    content = files.dump(answer.value).encode()
+    return Drafted(plan=answer.value, content=content, digest=digest(content))
 
 
 def _plan(plan: Plan) -> None:

@@ -51,7 +51,7 @@ def ask(
     checkpoint, name = frozen.comparison.checkpoint, frozen.subject.checkpoint
     if name is None or not open_transactions(checkpoint):
         return None, ()
-    result = blocks.asked(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
+    result = blocks.draw_answer(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
     able = any(takes(target, MarkSettings) for target in targets)
     marking = st.checkbox(
         "Mark the sink's transactions as committed in the copy",

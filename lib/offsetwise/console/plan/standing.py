@@ -13,7 +13,7 @@ from offsetwise.model import MAX_TIME_MS, Plan, Target
 from offsetwise.plan.target import target_type
 from offsetwise.review.board import Board
 from offsetwise.review.demo import demo_people
-from offsetwise.review.people import DEMO_ISSUER, Person, called
+from offsetwise.review.people import DEMO_ISSUER, Person, identity_of
 from offsetwise.review.sets.sheet import SetStanding, SetState
 from offsetwise.review.sheet import Sheet, VersionStanding
 from offsetwise.store.review_rows import EditorRow, State, Who
@@ -55,20 +55,20 @@ def ago(at_ms: int, now: datetime) -> str:
     >>> ago(1_772_363_940_000, now), ago(1_772_370_000_000, now)
     ('41 min ago', 'in 1 h')
     """
-    gone = int(now.timestamp() * 1000) - at_ms
-    return f"{duration(gone)} ago" if gone >= 0 else f"in {duration(-gone)}"
+    elapsed_ms = int(now.timestamp() * 1000) - at_ms
+    return f"{duration(elapsed_ms)} ago" if elapsed_ms >= 0 else f"in {duration(-elapsed_ms)}"
 
 
 def named(who: Who) -> str:
     """Name somebody with the identity behind the name, which anybody may choose."""
     if who.name == who.subject or who.issuer == DEMO_ISSUER:
-        return called(who)
-    return f"{who.name} ({called(who)})"
+        return identity_of(who)
+    return f"{who.name} ({identity_of(who)})"
 
 
-def target(one: Target) -> str:
+def target(destination: Target) -> str:
     """Describe where positions are written."""
-    return target_type(one.kind).named(one)
+    return target_type(destination.kind).named(destination)
 
 
 def caption(sheet: Sheet, now: datetime) -> str:
@@ -80,54 +80,54 @@ def caption(sheet: Sheet, now: datetime) -> str:
         f"drafted by **{markdown(first.by.name)}**, {many(len(sheet.versions), 'version')}, "
         f"{markdown(ago(sheet.version.at_ms, now))}",
         f"digest `{sheet.digest[:8]}…`",
-        markdown(until(sheet.standing, now)),
+        markdown(until(sheet.status, now)),
     ]
     return " · ".join(part for part in parts if part)
 
 
-def until(standing: VersionStanding, now: datetime) -> str:
+def until(status: VersionStanding, now: datetime) -> str:
     """Describe until when it can be decided about, or applied; nothing where that is no question."""
-    if standing.state is State.SUBMITTED and standing.submission is not None:
-        if standing.expired:
+    if status.state is State.SUBMITTED and status.submission is not None:
+        if status.expired:
             return "its submission or an approval has expired"
-        return f"can be decided until {at(standing.submission.expires_at_ms)} UTC"
-    if standing.state is State.APPROVED:
-        if standing.expired or not standing.counted:
-            return standing.why_expired
-        first = min(row.expires_at_ms for row in standing.counted)
+        return f"can be decided until {at(status.submission.expires_at_ms)} UTC"
+    if status.state is State.APPROVED:
+        if status.expired or not status.counted:
+            return status.why_expired
+        first = min(row.expires_at_ms for row in status.counted)
         return f"approved until {at(first)} UTC, {ago(first, now)}"
     return ""
 
 
-def shown_state(standing: VersionStanding) -> Verdict:
+def shown_state(status: VersionStanding) -> Verdict:
     """Return the state of a plan as its badge has it."""
-    state = STATES[standing.state]
-    return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if standing.expired else state
+    state = STATES[status.state]
+    return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if status.expired else state
 
 
-def set_state(standing: SetStanding) -> Verdict:
+def set_state(status: SetStanding) -> Verdict:
     """Return the state of a set of plans as its badge has it."""
-    state = _SET_STATES[standing.state]
-    if standing.state is SetState.APPROVED and standing.applied:
-        state = replace(state, word=f"{state.word}, {standing.applied:,} applied")
-    return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if standing.expired else state
+    state = _SET_STATES[status.state]
+    if status.state is SetState.APPROVED and status.applied:
+        state = replace(state, word=f"{state.word}, {status.applied:,} applied")
+    return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if status.expired else state
 
 
 def waits(board: Board, sheet: Sheet) -> str:
     """Return whom a plan waits for, as a clause; nothing where it waits for nobody."""
-    result = sheet.standing
+    result = sheet.status
     author = first_name(sheet.versions[-1].by.name)
     if result.expired or result.state in (State.DRAFT, State.REJECTED):
         return f"waits for {author}"
     if result.state is not State.SUBMITTED:
         return ""
-    barred = {(row.issuer, row.subject) for row in sheet.editors}
+    excluded = {(row.issuer, row.subject) for row in sheet.editors}
     done = {(row.by.issuer, row.by.subject) for row in result.counted}
     reviewers = board.reviewers()
-    left = None if reviewers is None else [reviewer for reviewer in reviewers if reviewer not in barred | done]
-    if not left or len(left) > _NAMED:
+    remaining = None if reviewers is None else [reviewer for reviewer in reviewers if reviewer not in excluded | done]
+    if not remaining or len(remaining) > _NAMED:
         return "waits for a reviewer"
-    return f"waits for {' or '.join(_called(sheet, *each) for each in left)}"
+    return f"waits for {' or '.join(_name_of(sheet, *reviewer) for reviewer in remaining)}"
 
 
 def first_name(name: str) -> str:
@@ -139,39 +139,39 @@ def first_name(name: str) -> str:
     return name.partition(",")[0]
 
 
-def _called(sheet: Sheet, issuer: str, subject: str) -> str:
+def _name_of(sheet: Sheet, issuer: str, subject: str) -> str:
     """Name a reviewer as they were called when they did something here, else by their subject."""
     known: list[Who | Person] = [
         *(comment.by for comment in sheet.comments),
         *(decision.by for decision in sheet.decisions),
     ]
     known += demo_people(datetime.now(UTC)).values()
-    names = (each.name for each in known if (each.issuer, each.subject) == (issuer, subject))
+    names = (person.name for person in known if (person.issuer, person.subject) == (issuer, subject))
     return first_name(next(names, subject))
 
 
-def votes(standing: VersionStanding) -> str:
+def votes(status: VersionStanding) -> str:
     """Describe how many approve, of how many are asked for.
 
     >>> votes(VersionStanding(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
     '0 of 2 approvals'
     """
-    return f"{len(standing.counted):,} of {many(standing.required, 'approval')}"
+    return f"{len(status.counted):,} of {many(status.required, 'approval')}"
 
 
 def closed(sheet: Sheet) -> tuple[str, str] | None:
     """Explain why nobody can decide about a plan now, and what would change that; None if they can."""
-    standing = sheet.standing
+    status = sheet.status
     author = sheet.versions[-1].by.name
-    match standing.state:
+    match status.state:
         case State.DRAFT:
             return "this version was not submitted", f"Ask {author} to submit it."
-        case State.SUBMITTED if standing.expired:
+        case State.SUBMITTED if status.expired:
             return "its submission, or an approval of it, has expired", f"Ask {author} to submit it again."
         case State.SUBMITTED:
             return None
-        case State.APPROVED if standing.expired:
-            return f"it was approved, and {standing.why_expired}", f"Ask {author} to submit it again."
+        case State.APPROVED if status.expired:
+            return f"it was approved, and {status.why_expired}", f"Ask {author} to submit it again."
         case State.APPROVED:
             return "it is approved already", "Export it, then apply it on the command line."
         case State.REJECTED:
@@ -198,7 +198,7 @@ def people(sheet: Sheet) -> tuple[str, ...]:
 
 def editor(sheet: Sheet, row: EditorRow) -> str:
     """Name somebody who is barred as they were called when they saved or submitted a version."""
-    submitted = () if sheet.standing.submission is None else (sheet.standing.submission.by,)
+    submitted = () if sheet.status.submission is None else (sheet.status.submission.by,)
     people = (*(version.by for version in sheet.versions), *submitted)
     own = (row.issuer, row.subject)
     return next((named(who) for who in people if (who.issuer, who.subject) == own), f"{row.subject} of {row.issuer}")

@@ -65,25 +65,25 @@ def judged(
         sink_rewound: Whether a person states that the sink is taken back with the job.
     """
     comparison = frozen.comparison
-    made = []
-    for each in strategies:
-        found = each
-        if each.drafts:
-            targets = targets_of(each.kind, comparison, comparison.snapshots[1])
+    results = []
+    for candidate in strategies:
+        result = candidate
+        if candidate.drafts:
+            targets = targets_of(candidate.kind, comparison, comparison.snapshots[1])
             request = DraftRequest(targets=targets, author=_NOBODY, sink_rewound=sink_rewound)
             plan = plan_of(_answers, frozen, request) if targets else None
             if not isinstance(plan, Plan):
-                found = each.refused(terms.said(_NO_GROUP) if plan is None else plan.problem)
-        made.append(found)
-    return tuple(sorted(made, key=lambda strategy: (not strategy.drafts, not strategy.applies)))
+                result = candidate.refused(terms.said(_NO_GROUP) if plan is None else plan.problem)
+        results.append(result)
+    return tuple(sorted(results, key=lambda strategy: (not strategy.drafts, not strategy.applies)))
 
 
-def choose(strategies: tuple[Strategy, ...], seen: Comparison) -> Chosen:
+def choose(strategies: tuple[Strategy, ...], comparison: Comparison) -> Chosen:
     """Let the person choose a way and what else is written, and say what the way costs.
 
     Args:
         strategies: All ways, judged, in the order in which they are offered.
-        seen: What is drafted from. The namesake of a group that moves is written unless the person chooses another.
+        comparison: What is drafted from. The namesake of a group that moves is written unless one chooses another.
     """
     blocks.section(TITLE)
     titles = {strategy.kind.title: strategy for strategy in strategies}
@@ -94,24 +94,24 @@ def choose(strategies: tuple[Strategy, ...], seen: Comparison) -> Chosen:
     _side_by_side(strategies)
     targets: tuple[Target, ...] = ()
     if not chosen.kind.elsewhere:
-        targets = _targets(chosen.kind, seen, {strategy.kind.target for strategy in strategies})
+        targets = _targets(chosen.kind, comparison, {strategy.kind.target for strategy in strategies})
     result = Chosen(strategy=chosen, targets=targets, verdict=verdict)
     if not targets:
         say(result, strategies, None)
     return result
 
 
-def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError | None) -> None:
+def say(chosen: Chosen, strategies: tuple[Strategy, ...], refusal: OffsetwiseError | None) -> None:
     """Show beside the way whether it applies: whether what was chosen can be drafted.
 
     Args:
         chosen: The way.
         strategies: All of them, judged.
-        made: Why there may be no such plan; None where there is one, or nothing was drafted.
+        refusal: Why there may be no such plan; None where there is one, or nothing was drafted.
     """
     way = chosen.strategy.kind
     with chosen.verdict:
-        if chosen.targets and made is None:
+        if chosen.targets and refusal is None:
             st.markdown(":green-badge[✓ applies here]")
             return
         if way.elsewhere:
@@ -119,14 +119,14 @@ def say(chosen: Chosen, strategies: tuple[Strategy, ...], made: OffsetwiseError 
             blocks.command(chosen.strategy.commands[0])
             if chosen.strategy.applies:
                 return
-        reasons = [each for each in chosen.strategy.why_not if made is None or each not in made.problem]
+        reasons = [reason for reason in chosen.strategy.why_not if refusal is None or reason not in refusal.problem]
         message = "".join(f"\n- {markdown(reason)}" for reason in reasons)
         st.markdown(":red-badge[! does not apply here]" + (f"\n{message}" if message else ""))
-        if made is not None:
-            blocks.box(Tone.WRONG, f"**There may be no such plan.** {markdown(made.problem)}")
+        if refusal is not None:
+            blocks.box(Tone.WRONG, f"**There may be no such plan.** {markdown(refusal.problem)}")
             st.markdown(
-                f"**What to do:** {markdown(made.fix)} On this page another way is chosen above, and another position "
-                "decided in the table below."
+                f"**What to do:** {markdown(refusal.fix)} On this page another way is chosen above, and another "
+                "position decided in the table below."
             )
         others = [
             markdown(strategy.kind.title) for strategy in strategies if strategy.drafts and strategy.kind is not way
@@ -145,7 +145,7 @@ def _consequences(chosen: Strategy) -> None:
     with st.container(horizontal=True):
         for title, sentences in parts:
             with st.container(border=True, height="stretch"):
-                st.markdown(f"**{title}**\n\n" + "\n".join(f"- {sentence(each)}" for each in sentences))
+                st.markdown(f"**{title}**\n\n" + "\n".join(f"- {sentence(text)}" for text in sentences))
 
 
 def _commands(chosen: Strategy) -> None:
@@ -162,19 +162,19 @@ def _side_by_side(strategies: tuple[Strategy, ...]) -> None:
         )
 
 
-def _targets(way: Way, seen: Comparison, shown: Collection[str]) -> tuple[Target, ...]:
-    usual = targets_of(way, seen, seen.snapshots[1])
+def _targets(way: Way, comparison: Comparison, shown: Collection[str]) -> tuple[Target, ...]:
+    usual = targets_of(way, comparison, comparison.snapshots[1])
     if not usual:
         st.markdown(f"? {terms.said(_NO_GROUP)}")
         return ()
-    main = tuple(_one_of(target, seen) for target in usual)
+    main = tuple(_one_of(target, comparison) for target in usual)
     besides = [
         kind
         for kind in target_types()
         if kind.role in (TargetRole.START, TargetRole.POSITIONS) and (OFFSETS in kind.streams or kind.name in shown)
-        if not any(kind.objections(seen, JobTraits(), sink_rewound=False))
+        if not any(kind.objections(comparison, JobTraits(), sink_rewound=False))
     ]
-    others = {str(target): target for kind in besides for target in _each(kind, seen) if target not in main}
+    others = {str(target): target for kind in besides for target in _targets_of(kind, comparison) if target not in main}
     also = st.multiselect(
         "Write as well",
         list(others),
@@ -183,36 +183,34 @@ def _targets(way: Way, seen: Comparison, shown: Collection[str]) -> tuple[Target
         placeholder="nothing else",
         format_func=plain,
     )
-    return (*main, *(others[each] for each in also if each in others))
+    return (*main, *(others[name] for name in also if name in others))
 
 
-def _one_of(usual: Target, seen: Comparison) -> Target:
+def _one_of(usual: Target, comparison: Comparison) -> Target:
     """Let the person choose the group; a table is the application's own, and only the command line takes another."""
     if usual.group is None:
         return usual
     kind = target_type(usual.kind)
-    called, names = str(kind.address).capitalize(), list(kind.addresses(seen, seen.snapshots[1]))
+    label, names = str(kind.address).capitalize(), list(kind.addresses(comparison, comparison.snapshots[1]))
     if len(names) < 2:
         message = "Another one is written on the command line."
-        st.markdown(f":gray[{called} **{markdown(usual.group)}**. {message}]")
+        st.markdown(f":gray[{label} **{markdown(usual.group)}**. {message}]")
         return usual
-    chosen = selectors.choice(
-        terms.said(f"{called} on the new cluster"), names, "group", default=usual.group, width=320
-    )
+    chosen = selectors.choice(terms.said(f"{label} on the new cluster"), names, "group", default=usual.group, width=320)
     return Target(kind=usual.kind, group=chosen)
 
 
-def _each(kind: TargetType, seen: Comparison) -> list[Target]:
+def _targets_of(kind: TargetType, comparison: Comparison) -> list[Target]:
     """Return every target of one type that can be written: one with a name, once for each name that is known."""
     if kind.address is None:
         return [Target(kind=kind.name)]
-    return [Target(kind=kind.name, group=name) for name in kind.addresses(seen, seen.snapshots[1])]
+    return [Target(kind=kind.name, group=name) for name in kind.addresses(comparison, comparison.snapshots[1])]
 
 
-def _mark(each: Strategy) -> str:
-    if each.drafts:
+def _mark(strategy: Strategy) -> str:
+    if strategy.drafts:
         return "✓ applies"
-    return ELSEWHERE if each.applies else "! does not apply"
+    return ELSEWHERE if strategy.applies else "! does not apply"
 
 
 _WAYS: Final[Columns[Strategy]] = (

@@ -98,7 +98,7 @@ def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
     if newest and SAID in st.session_state:
         return
     message = (
-        f"**Plan {sheet.row.id} is open for this already:** {sheet.standing.state}, version {sheet.row.number}, "
+        f"**Plan {sheet.row.id} is open for this already:** {sheet.status.state}, version {sheet.row.number}, "
         f"`{sheet.digest[:8]}`. "
     )
     message += (
@@ -120,29 +120,29 @@ def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
 
 def pressed() -> Pressed | None:
     """Take the button that was pressed since the page was drawn last, if one was."""
-    found: Pressed | None = st.session_state.pop(_PRESSED, None)
-    return found
+    press: Pressed | None = st.session_state.pop(_PRESSED, None)
+    return press
 
 
 def carry_out(
-    pressed: Pressed, seat: board.Seat, work: Work, made: Drafted | None, *, comparison: Comparison | None
+    pressed: Pressed, seat: board.Seat, work: Work, drafted: Drafted | None, *, comparison: Comparison | None
 ) -> None:
     """Save or submit exactly the plan that stood beside the button, and keep what it was drafted from beside it.
 
     A button answers to what was drawn last. Whoever chooses something else and presses before the page is drawn again
     would save the plan of before, so nothing is saved unless the choices of now give the same digest.
     """
-    if made is None or made.digest != pressed.digest:
+    if drafted is None or drafted.digest != pressed.digest:
         message = (
             f"The plan changed while the button was pressed: `{pressed.digest[:8]}` stood there"
-            + ("." if made is None else f", and the choices above give `{made.digest[:8]}` now.")
+            + ("." if drafted is None else f", and the choices above give `{drafted.digest[:8]}` now.")
             + " Nothing was saved. **What to do:** look at it again, and press again."
         )
         st.session_state[SAID] = Said(done=False, text=message)
     elif pressed.wish is Wish.SAVE:
-        st.session_state[SAID] = _answered(lambda: saved_in_words(_kept(seat, work, made, comparison)))
+        st.session_state[SAID] = _answered(lambda: saved_in_words(_saved(seat, work, drafted, comparison)))
     else:
-        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, work, made, comparison))
+        st.session_state[SAID] = _answered(lambda: _saved_and_submitted(seat, work, drafted, comparison))
 
 
 def _press(wish: Wish, digest: str) -> None:
@@ -152,7 +152,7 @@ def _press(wish: Wish, digest: str) -> None:
 def draw(
     seat: board.Seat,
     work: Work,
-    made: Drafted | None,
+    drafted: Drafted | None,
     sheet: Sheet | None,
     *,
     checks: Sequence[GateCheck],
@@ -163,29 +163,29 @@ def draw(
     Args:
         seat: The board, and who drafts.
         work: What was decided so far.
-        made: The plan; None where there may be none.
+        drafted: The plan; None where there may be none.
         sheet: The kept plan that it is to be the next version of; None for a new one.
         checks: As the checklist of the draft has them.
         job: The name of what is moved.
     """
     blocks.section(TITLE)
-    new = made is not None and _changes(work, made)
-    _barred(seat, sheet)
-    if made is not None:
-        _digest(seat, made, work, sheet, new=new)
-    why_not = _why_not(seat, work, made)
+    new = drafted is not None and _changes(work, drafted)
+    _conflict_note(seat, sheet)
+    if drafted is not None:
+        _digest(seat, drafted, work, sheet, new=new)
+    why_not = _why_not(seat, work, drafted)
     saving = why_not or (None if new else "Nothing is changed against the version that is kept.")
     submitting = why_not or _why_not_submit(new=new, sheet=sheet)
-    kept = None if new else sheet
+    saved_sheet = None if new else sheet
     facts = bar.PlanFacts(
         name=f"New plan · {naming.shortened(job)}" if sheet is None else naming.plan_name(sheet.row),
-        state=standing.STATES[State.DRAFT] if kept is None else standing.shown_state(kept.standing),
+        state=standing.STATES[State.DRAFT] if saved_sheet is None else standing.shown_state(saved_sheet.status),
         checks=checks,
-        digest=None if made is None else made.digest if kept is None else kept.digest,
-        more="not saved" if kept is None else markdown(standing.waits(seat.board, kept)),
+        digest=None if drafted is None else drafted.digest if saved_sheet is None else saved_sheet.digest,
+        more="not saved" if saved_sheet is None else markdown(standing.waits(seat.board, saved_sheet)),
     )
     off = None if why_not is None else bar.Message(tone=Tone.UNKNOWN, text=f"Saving is off: {markdown(why_not)}")
-    with bar.drawn(facts, _message(made) or off):
+    with bar.drawn(facts, _message(drafted) or off):
         st.button(
             "Save as a draft",
             icon=":material/save:",
@@ -193,10 +193,10 @@ def draw(
             disabled=saving is not None,
             help=None if saving is None else f"Saving is off: {markdown(saving)}",
             on_click=_press,
-            args=(Wish.SAVE, "" if made is None else made.digest),
+            args=(Wish.SAVE, "" if drafted is None else drafted.digest),
         )
-        if kept is not None and made is not None and submitting is not None:
-            _next_step(seat, kept)
+        if saved_sheet is not None and drafted is not None and submitting is not None:
+            _next_step(seat, saved_sheet)
             return
         st.button(
             "Submit for review",
@@ -205,7 +205,7 @@ def draw(
             key="submit",
             disabled=submitting is not None,
             on_click=_press,
-            args=(Wish.SUBMIT, "" if made is None else made.digest),
+            args=(Wish.SUBMIT, "" if drafted is None else drafted.digest),
         )
 
 
@@ -232,31 +232,31 @@ def _play_on(plan: int) -> None:
     bar.open_next(REVIEW_PAGE, plan)
 
 
-def _why_not(seat: board.Seat, work: Work, made: Drafted | None) -> str | None:
+def _why_not(seat: board.Seat, work: Work, drafted: Drafted | None) -> str | None:
     refused = seat.board.why_not(seat.person, Verb.SAVE, work.plan)
     if refused is not None:
         return f"{refused.why} {refused.fix}"
-    return "there is no plan yet; the reasons are above." if made is None else None
+    return "there is no plan yet; the reasons are above." if drafted is None else None
 
 
-def _changes(work: Work, made: Drafted) -> bool:
+def _changes(work: Work, drafted: Drafted) -> bool:
     """Return whether saving would keep anything that is not kept already."""
     if work.before is None or work.base is None:
         return True
-    found = difference(work.before, made.plan, digests=(work.base, made.digest))
-    return bool(found.positions or found.parts)
+    changes = difference(work.before, drafted.plan, digests=(work.base, drafted.digest))
+    return bool(changes.positions or changes.parts)
 
 
 def _why_not_submit(*, new: bool, sheet: Sheet | None) -> str | None:
     if new or sheet is None:
         return None
-    result = sheet.standing
+    result = sheet.status
     if result.expired or result.state.value == "draft":
         return None
     return f"this version is {result.state} already."
 
 
-def _barred(seat: board.Seat, sheet: Sheet | None) -> None:
+def _conflict_note(seat: board.Seat, sheet: Sheet | None) -> None:
     own = None if seat.person is None else markdown(seat.person.name)
     person = seat.person
     editors = [] if sheet is None else [(editor, standing.editor(sheet, editor)) for editor in sheet.editors]
@@ -268,19 +268,19 @@ def _barred(seat: board.Seat, sheet: Sheet | None) -> None:
     st.markdown(f"{message}. Another person, with the role reviewer, decides.")
 
 
-def _digest(seat: board.Seat, made: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> None:
-    shown, kept = (made.digest, "") if new or sheet is None else (sheet.digest, ", kept")
+def _digest(seat: board.Seat, drafted: Drafted, work: Work, sheet: Sheet | None, *, new: bool) -> None:
+    shown, suffix = (drafted.digest, "") if new or sheet is None else (sheet.digest, ", kept")
     number = 1 if sheet is None else sheet.row.number + new
     what = f"Version {number} of plan {work.plan}" if work.plan is not None else "Version 1 of a new plan"
-    dropped = 0 if sheet is None else len(sheet.standing.counted)
+    dropped = 0 if sheet is None else len(sheet.status.counted)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{what}{kept}: digest `{shown[:8]}`. A decision names exactly this.")
+        st.markdown(f"{what}{suffix}: digest `{shown[:8]}`. A decision names exactly this.")
         with st.popover("Full digest", icon=":material/fingerprint:"):
             st.code(shown, language=None, wrap_lines=True)
         downloads.button(
             "DRAFT plan",
             f"plan-{shown[:8]}.DRAFT.json",
-            made.content if new or sheet is None else lambda: _kept_content(seat, sheet),
+            drafted.content if new or sheet is None else lambda: _kept_content(seat, sheet),
             key="draft-file",
             says="The plan's file as it would be saved. Nobody has approved it.",
         )
@@ -301,17 +301,19 @@ def _answered(ask: Callable[[], Said]) -> Said:
         return Said(done=False, text=f"{markdown(error.problem)} **What to do:** {markdown(error.fix)}")
 
 
-def _kept(seat: board.Seat, work: Work, made: Drafted, comparison: Comparison | None) -> SaveAnswer:
+def _saved(seat: board.Seat, work: Work, drafted: Drafted, comparison: Comparison | None) -> SaveAnswer:
     # Who asks is looked up anew: meanwhile a sign-in may have become too old.
-    answer = seat.board.save_draft(board.person(), made.content, plan=work.plan, base=work.base, comparison=comparison)
+    answer = seat.board.save_draft(
+        board.person(), drafted.content, plan=work.plan, base=work.base, comparison=comparison
+    )
     if isinstance(answer, (SavedVersion, Unchanged)):
-        work.plan, work.base, work.before = answer.plan, answer.digest, made.plan
+        work.plan, work.base, work.before = answer.plan, answer.digest, drafted.plan
     return answer
 
 
-def _saved_and_submitted(seat: board.Seat, work: Work, made: Drafted, comparison: Comparison | None) -> Said:
-    if work.plan is None or work.base is None or _changes(work, made):
-        saved = _kept(seat, work, made, comparison)
+def _saved_and_submitted(seat: board.Seat, work: Work, drafted: Drafted, comparison: Comparison | None) -> Said:
+    if work.plan is None or work.base is None or _changes(work, drafted):
+        saved = _saved(seat, work, drafted, comparison)
         if not isinstance(saved, (SavedVersion, Unchanged)):
             return saved_in_words(saved)
         plan, digest = saved.plan, saved.digest
@@ -331,7 +333,7 @@ def saved_in_words(answer: SaveAnswer) -> Said:
             message = f"Exactly this is kept already, as version {answer.number} of plan {answer.plan}."
             return Said(done=True, text=message, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
         case AlreadyOpen():
-            return Said(done=False, text=markdown(answer.told), plan=answer.plan)
+            return Said(done=False, text=markdown(answer.message), plan=answer.plan)
         case Stale() | NotAllowed():
             return _refused(answer)
 
@@ -343,7 +345,7 @@ def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
             message = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."
             return Said(done=True, text=message, plan=plan, short=f"Plan {plan} is submitted for review.")
         case AlreadyDecided():
-            return Said(done=False, text=markdown(answer.told), plan=plan)
+            return Said(done=False, text=markdown(answer.message), plan=plan)
         case Stale() | NotAllowed():
             return _refused(answer)
 
@@ -351,8 +353,8 @@ def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
 def _refused(answer: Stale | NotAllowed) -> Said:
     if isinstance(answer, NotAllowed):
         return Said(done=False, text=f"{markdown(answer.why)} **What to do:** {markdown(answer.fix)}")
-    found = answer.difference
-    changed = "" if found is None else f" It differs in {many(len(found.positions), 'partition')}."
+    changes = answer.difference
+    changed = "" if changes is None else f" It differs in {many(len(changes.positions), 'partition')}."
     message = (
         f"Somebody saved another version meanwhile, `{answer.digest[:8]}`.{changed} Nothing was saved. "
         "**What to do:** begin again with the newest version, above."
@@ -360,10 +362,10 @@ def _refused(answer: Stale | NotAllowed) -> Said:
     return Said(done=False, text=message)
 
 
-def _message(made: Drafted | None) -> bar.Message | None:
+def _message(drafted: Drafted | None) -> bar.Message | None:
     """Return what the bar says of the last button, until the draft is another one; say new things in the corner too."""
     said: Said | None = st.session_state.get(SAID)
-    digest = "" if made is None else made.digest
+    digest = "" if drafted is None else drafted.digest
     if said is None:
         return None
     if said.shown_with is None:

@@ -23,7 +23,7 @@ from offsetwise.model import PlannedPosition
 from offsetwise.review.board import Board
 from offsetwise.review.demo import name_of
 from offsetwise.review.difference import Difference, PositionChange
-from offsetwise.review.people import Person, called
+from offsetwise.review.people import Person, identity_of
 from offsetwise.review.sheet import Sheet
 from offsetwise.store.review_rows import VersionRow, Who
 from offsetwise.wording import many, number
@@ -43,8 +43,8 @@ _VERSIONS: Final[Columns[VersionRow]] = (
 _CHANGES: Final[Columns[PositionChange]] = (
     Column("topic", lambda change: change.topic),
     table.partition(lambda change: change.partition),
-    Column("to, before", lambda change: _place(change.before)),
-    Column("to, now", lambda change: _place(change.after)),
+    Column("to, before", lambda change: _position_text(change.before)),
+    Column("to, now", lambda change: _position_text(change.after)),
     Column("what differs", lambda change: cut(_differs(change))),
     Column("decided by a person", lambda change: cut(_decided(change.after))),
 )
@@ -80,21 +80,21 @@ def draw(seat: Seat, sheet: Sheet) -> None:
         if first == second:
             st.markdown(":gray[They are one version.]")
             return
-        found = difference_of(seat.board, seat.person, sheet, int(first), int(second))
-        difference(found, key="between")
+        changes = difference_of(seat.board, seat.person, sheet, int(first), int(second))
+        difference(changes, key="between")
 
 
-def difference(found: Difference, *, key: str) -> None:
+def difference(changes: Difference, *, key: str) -> None:
     """Draw what differs."""
-    if not found.positions and not found.parts:
+    if not changes.positions and not changes.parts:
         st.markdown("Nothing that is planned differs.")
         return
-    if found.parts:
-        st.markdown(f"Of the plan as a whole: **{markdown(', '.join(map(spoken, found.parts)))}**.")
-    if found.positions:
-        st.markdown(f"{many(len(found.positions), 'partition')}:")
-        span = table.page(len(found.positions), f"{key}-rows", label="Changes", size=_SHOWN)
-        table.draw(change_table(found, span.start, span.stop), alt="Partitions that differ, before and now.")
+    if changes.parts:
+        st.markdown(f"Of the plan as a whole: **{markdown(', '.join(map(spoken, changes.parts)))}**.")
+    if changes.positions:
+        st.markdown(f"{many(len(changes.positions), 'partition')}:")
+        span = table.page(len(changes.positions), f"{key}-rows", label="Changes", size=_SHOWN)
+        table.draw(change_table(changes, span.start, span.stop), alt="Partitions that differ, before and now.")
 
 
 def entries(sheet: Sheet) -> tuple[HistoryEntry, ...]:
@@ -104,34 +104,34 @@ def entries(sheet: Sheet) -> tuple[HistoryEntry, ...]:
 
 def timeline(sheet: Sheet, now: datetime) -> None:
     """Draw what happened to the plan, the newest first."""
-    found = entries(sheet)
-    with st.expander(f"Timeline · {many(len(found), 'entry', 'entries')}", icon=":material/timeline:", expanded=True):
-        _draw_entries(found, now, "timeline")
+    history = entries(sheet)
+    with st.expander(f"Timeline · {many(len(history), 'entry', 'entries')}", icon=":material/timeline:", expanded=True):
+        _draw_entries(history, now, "timeline")
 
 
 def comments(sheet: Sheet, now: datetime) -> None:
     """Draw what people wrote about the plan, the newest first; nothing where nobody wrote."""
-    found = tuple(sorted(_comments(sheet), key=lambda entry: entry.at_ms, reverse=True))
-    if found:
-        st.markdown(f"**{many(len(found), 'comment')}**")
-        _draw_entries(found, now, "talk")
+    remarks = tuple(sorted(_comments(sheet), key=lambda entry: entry.at_ms, reverse=True))
+    if remarks:
+        st.markdown(f"**{many(len(remarks), 'comment')}**")
+        _draw_entries(remarks, now, "talk")
 
 
-def _draw_entries(found: Sequence[HistoryEntry], now: datetime, key: str) -> None:
-    for place, entry in enumerate(found[table.page(len(found), key, label="Entries", size=_ENTRIES)]):
+def _draw_entries(history: Sequence[HistoryEntry], now: datetime, key: str) -> None:
+    for index, entry in enumerate(history[table.page(len(history), key, label="Entries", size=_ENTRIES)]):
         st.markdown(
             f"**{markdown(entry.by.name)}** {entry.did}  \n"
             f":gray[{markdown(_identity(entry.by))}{markdown(standing.ago(entry.at_ms, now))}]"
             + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else "")
         )
         if len(entry.said) > _LONG:
-            with st.expander(f"All {len(entry.said):,} characters", key=f"{key}-{place}"):
+            with st.expander(f"All {len(entry.said):,} characters", key=f"{key}-{index}"):
                 st.markdown(text(entry.said))
 
 
 def _identity(somebody: Who) -> str:
     """Return the identity behind a name, which anybody may choose; nothing of people of the demonstration."""
-    return "" if called(somebody) == somebody.name else f"{called(somebody)}, "
+    return "" if identity_of(somebody) == somebody.name else f"{identity_of(somebody)}, "
 
 
 def text(said: str) -> str:
@@ -146,14 +146,14 @@ def text(said: str) -> str:
 def _entries(sheet: Sheet) -> Iterator[HistoryEntry]:
     for version in sheet.versions:
         yield HistoryEntry(at_ms=version.at_ms, by=version.by, did=f"saved version {version.number}")
-    submission = sheet.standing.submission
+    submission = sheet.status.submission
     if submission is not None:
         yield HistoryEntry(at_ms=submission.at_ms, by=submission.by, did=f"submitted version {sheet.row.number}")
     numbers = {row.digest: row.number for row in sheet.versions}
     for decision in sheet.decisions:
         word = ":green[✓ approved]" if decision.verdict == Verdict.APPROVED else ":red[✗ rejected]"
         did = f"{word} version {numbers.get(decision.digest, '?')}"
-        said = [override_fields.in_words(sheet, decision), accepting.told(decision)]
+        said = [override_fields.in_words(sheet, decision), accepting.accepted_in_words(decision)]
         yield HistoryEntry(at_ms=decision.at_ms, by=decision.by, did=did, said="\n".join(filter(None, said)))
     for receipt in sheet.receipts:
         yield HistoryEntry(at_ms=receipt.at_ms, by=receipt.by, did="handed in a receipt of its application")
@@ -172,12 +172,16 @@ def _differs(change: PositionChange) -> str:
     return ", ".join(map(spoken, change.parts))
 
 
-def _place(one: PlannedPosition | None) -> str:
-    return "none" if one is None else number(one.new_offset)
+def _position_text(position: PlannedPosition | None) -> str:
+    return "none" if position is None else number(position.new_offset)
 
 
-def _decided(one: PlannedPosition | None) -> str:
-    return "" if one is None or one.override is None else f"{name_of(one.override.by)}: {one.override.reason}"
+def _decided(position: PlannedPosition | None) -> str:
+    return (
+        ""
+        if position is None or position.override is None
+        else f"{name_of(position.override.by)}: {position.override.reason}"
+    )
 
 
 def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | None:
@@ -200,6 +204,6 @@ def version_table(sheet: Sheet, start: int, stop: int) -> table.Prepared:
 
 
 @cached(16)
-def change_table(found: Difference, start: int, stop: int) -> table.Prepared:
+def change_table(changes: Difference, start: int, stop: int) -> table.Prepared:
     """Return a part of what two versions treat differently as a table."""
-    return table.prepared(_CHANGES, found.positions[start:stop])
+    return table.prepared(_CHANGES, changes.positions[start:stop])

@@ -91,7 +91,7 @@ class Gatekeeper:
 
     def _host(self, connection: HTTPConnection) -> str | None:
         """Return the Host header, if there is one and it names this console."""
-        sentences = [each.lower() for each in connection.headers.getlist("host")]
+        sentences = [header.lower() for header in connection.headers.getlist("host")]
         match = _HOST.fullmatch(sentences[0]) if len(sentences) == 1 else None
         return sentences[0] if match is not None and (match[1] or match[2]) in self._names else None
 
@@ -171,7 +171,7 @@ def _count_again(session: str, file: str) -> None:
 def _free() -> None:
     """Free the files of all sessions that have left: Streamlit keeps them for when a session comes back."""
     here = runtime.get_instance()
-    for session in uploads.offered.left(here.is_active_session):
+    for session in uploads.offered.forget_inactive(here.is_active_session):
         here.uploaded_file_mgr.remove_session_files(session)
 
 

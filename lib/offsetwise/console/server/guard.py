@@ -125,11 +125,11 @@ def _locked(person: Person) -> None:
         )
         return
     why = "Your sign-in is too old." if person.expired else "This console is for people who sign in."
-    kept = " What you wrote is kept, and is in its field then." if st.session_state.get(UNSENT) else ""
+    note = " What you wrote is kept, and is in its field then." if st.session_state.get(UNSENT) else ""
     blocks.denied(
         why,
         permission="to be signed in, with the role viewer",
-        next_step=f"This page opens when you have signed in.{kept}",
+        next_step=f"This page opens when you have signed in.{note}",
     )
     identity.sign_in_buttons("locked")
 

@@ -41,7 +41,7 @@ class SignedOut:
         """End the sign-in that these claims are of."""
         now_s = time.monotonic()
         with self._lock:
-            self._until_s = {one: until_s for one, until_s in self._until_s.items() if now_s < until_s}
+            self._until_s = {key: until_s for key, until_s in self._until_s.items() if now_s < until_s}
             self._until_s[_sign_in_key(claims)] = now_s + for_s
 
     def __contains__(self, claims: Mapping[str, Any]) -> bool:
@@ -80,14 +80,14 @@ def current() -> Person:
     return of(_claims())
 
 
-def of(told: Mapping[str, Any]) -> Person:
+def of(cookie: Mapping[str, Any]) -> Person:
     """Return the person of an identity cookie, with the roles that the access file gives them.
 
     Args:
-        told: What the cookie says. It was signed by this console.
+        cookie: What the cookie says. It was signed by this console.
     """
     rules = access.current()
-    claims = _believed(told)
+    claims = _believed(cookie)
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
         return _nobody(rules)
@@ -104,13 +104,13 @@ def of(told: Mapping[str, Any]) -> Person:
     )
 
 
-def sign_out(told: Mapping[str, Any]) -> None:
+def sign_out(cookie: Mapping[str, Any]) -> None:
     """Let an identity cookie say nothing any more, in this process: somebody may have a copy of it.
 
     Args:
-        told: What the cookie says.
+        cookie: What the cookie says.
     """
-    _signed_out.add(told, for_s=access.current().sign_in_hours * 3_600)
+    _signed_out.add(cookie, for_s=access.current().sign_in_hours * 3_600)
 
 
 def signed_in() -> people.Person | None:
@@ -218,8 +218,8 @@ def _claims() -> Mapping[str, Any]:
     return claims
 
 
-def _believed(told: Mapping[str, Any]) -> Mapping[str, Any]:
-    return told if told.get("is_logged_in") is True and told not in _signed_out else {}
+def _believed(cookie: Mapping[str, Any]) -> Mapping[str, Any]:
+    return cookie if cookie.get("is_logged_in") is True and cookie not in _signed_out else {}
 
 
 def _nobody(rules: access.Access, *, expired: bool = False) -> Person:

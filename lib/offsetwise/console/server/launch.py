@@ -22,7 +22,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.web import bootstrap
 from streamlit.web.server.server_util import get_display_address, get_url
 
-from offsetwise.bundled import beside, damaged
+from offsetwise.bundled import bundled_path, damaged
 from offsetwise.console import answers, bundles
 from offsetwise.console.reader import MIGRATIONS_VARIABLE, Reader
 from offsetwise.console.server import access, identity, log_lines, secrets_files
@@ -31,8 +31,8 @@ from offsetwise.console.server.gatekeeper import Gatekeeper, names
 from offsetwise.store.address import STORE_VARIABLE
 from offsetwise.store.address import address as store_address
 
-_APP: Final = beside("app.py")
-_SETTINGS: Final = beside(".streamlit") / "config.toml"
+_APP: Final = bundled_path("app.py")
+_SETTINGS: Final = bundled_path(".streamlit") / "config.toml"
 _NO_BROWSER: Final = "STREAMLIT_SERVER_HEADLESS"
 """Streamlit's own variable, which only its own command reads. Without a display no browser is opened anyway."""
 

@@ -18,14 +18,14 @@ def check() -> None:
         ConfigError: One of them; what it holds is not shown.
     """
     for file in _files():
-        found = opening(file, shared_folder=True)
-        if found is not None:
+        problem = opening(file, shared_folder=True)
+        if problem is not None:
             raise ConfigError(
                 f"Streamlit's secrets, {file}: expected a file that its owner alone may read and write (mode 0600), "
-                f"found {found.found}. Whoever reads its cookie_secret can be anybody here. The console does not "
+                f"found {problem.problem}. Whoever reads its cookie_secret can be anybody here. The console does not "
                 "start.",
-                fix=f"{found.fix} If others may have read it, put another cookie_secret into it, and have the provider "
-                "give another client_secret.",
+                fix=f"{problem.fix} If others may have read it, put another cookie_secret into it, and have the "
+                "provider give another client_secret.",
             )
 
 

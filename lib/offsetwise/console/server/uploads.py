@@ -36,13 +36,13 @@ class Uploads:
         with self._lock:
             self._files.get(session, set()).discard(file)
 
-    def left(self, active: Callable[[str], bool]) -> list[str]:
+    def forget_inactive(self, active: Callable[[str], bool]) -> list[str]:
         """Forget the sessions that are not active any more, and give them, so that their files can be freed."""
         with self._lock:
-            gone = [session for session in self._files if not active(session)]
-            for session in gone:
+            expired = [session for session in self._files if not active(session)]
+            for session in expired:
                 del self._files[session]
-            return gone
+            return expired
 
 
 offered: Final = Uploads()

@@ -25,7 +25,7 @@ _HERE: Final = "page-shown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestedPage:
     """A page of this console, with the selections of its link."""
 
     path: str
@@ -39,20 +39,20 @@ class Wishes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Wanted] = OrderedDict()
+        self._pages: OrderedDict[str, RequestedPage] = OrderedDict()
 
-    def keep(self, browser: str, wanted: Wanted) -> None:
+    def keep(self, browser: str, requested: RequestedPage) -> None:
         """Keep the last wish of a browser."""
         with self._lock:
-            self._kept[browser] = wanted
-            self._kept.move_to_end(browser)
-            while len(self._kept) > MOST:
-                self._kept.popitem(last=False)
+            self._pages[browser] = requested
+            self._pages.move_to_end(browser)
+            while len(self._pages) > MOST:
+                self._pages.popitem(last=False)
 
-    def take(self, browser: str, now_s: float) -> Wanted | None:
+    def take(self, browser: str, now_s: float) -> RequestedPage | None:
         """Return the last wish of a browser, once; None where there is none or it is too old."""
         with self._lock:
-            result = self._kept.pop(browser, None)
+            result = self._pages.pop(browser, None)
         return result if result is not None and now_s < result.until_s else None
 
 
@@ -64,7 +64,7 @@ def remember() -> None:
     browser, path = browser_of(st.context.cookies.get(_COOKIE)), st.session_state.get(_HERE)
     if browser is not None and path:
         query = {name: st.query_params.get_all(name) for name in st.query_params}
-        _wishes.keep(browser, Wanted(path=path, query=query, until_s=time.monotonic() + KEPT_S))
+        _wishes.keep(browser, RequestedPage(path=path, query=query, until_s=time.monotonic() + KEPT_S))
 
 
 def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_in: bool) -> None:
@@ -79,10 +79,10 @@ def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_i
     browser = browser_of(st.context.cookies.get(_COOKIE))
     if not signed_in or chosen.url_path or browser is None:
         return
-    wanted = _wishes.take(browser, time.monotonic())
-    found = None if wanted is None else next((page for page in pages if page.url_path == wanted.path), None)
-    if wanted is not None and found is not None:
-        st.switch_page(found, query_params=dict(wanted.query))
+    requested = _wishes.take(browser, time.monotonic())
+    target = None if requested is None else next((page for page in pages if page.url_path == requested.path), None)
+    if requested is not None and target is not None:
+        st.switch_page(target, query_params=dict(requested.query))
 
 
 def browser_of(cookie: str | None) -> str | None:

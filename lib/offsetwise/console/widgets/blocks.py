@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from offsetwise.console.answers import Answer, Answers, Held, Question, Reading
+from offsetwise.console.answers import Answer, Answers, CachedAnswer, Question, Reading
 from offsetwise.console.widgets import terms
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError, PlanError
@@ -60,7 +60,7 @@ _BOX: Final = {
 
 def live(
     answers: Answers, question: Question[Answer], offer: Offer, *, actions: DeltaGenerator | None = None
-) -> Held[Answer] | None:
+) -> CachedAnswer[Answer] | None:
     """Draw the state of an answer - not read, being read, failed, held - and give it if it is there.
 
     Waits in place while it is being read: for a page with nothing else to show, and for what is there at once.
@@ -69,28 +69,28 @@ def live(
     """
     # In this order: an answer is held before its reading is forgotten, so that one of both is seen.
     reading = answers.reading(question)
-    held = answers.held(question)
+    answer = answers.cached(question)
     if answers.recorded(question):
-        return held
+        return answer
     with st.empty().container():
-        if reading is None and held is None and offer.at_once:
+        if reading is None and answer is None and offer.at_once:
             reading = answers.read(question)
         if reading is not None and not reading.outcome.done():
             stop_button(answers, question, offer, reading)
             loading(reading, offer.what)
             st.rerun()
         error = None if reading is None else reading.error
-        if held is None and error is None:
-            held = answers.held(question)  # a small reading ends before anybody looks
-        ended(answers, question, offer, held, error, actions=actions)
-    return held
+        if answer is None and error is None:
+            answer = answers.cached(question)  # a small reading ends before anybody looks
+        ended(answers, question, offer, answer, error, actions=actions)
+    return answer
 
 
 def ended(
     answers: Answers,
     question: Question[Answer],
     offer: Offer,
-    held: Held[Answer] | None,
+    answer: CachedAnswer[Answer] | None,
     error: BaseException | None,
     *,
     actions: DeltaGenerator | None = None,
@@ -98,9 +98,9 @@ def ended(
     """Draw what there is to do while nothing is being read: after a failure, before the first reading, or again."""
     start = partial(_start, answers, question)
     if isinstance(error, Exception):
-        kept = f"What was read at {clock(held.at)} is still shown." if held else ""
-        failed(error, retry=start, key=offer.key, kept=kept)
-    elif held is not None:
+        note = f"What was read at {clock(answer.at)} is still shown." if answer else ""
+        failed(error, retry=start, key=offer.key, note=note)
+    elif answer is not None:
         with actions or nullcontext():
             st.button(offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=start)
     else:
@@ -167,13 +167,13 @@ def loading(reading: Reading[Any], what: str) -> None:
         )
 
 
-def draw_step(place: DeltaGenerator, reading: Reading[Any], name: str) -> None:
+def draw_step(slot: DeltaGenerator, reading: Reading[Any], name: str) -> None:
     """Draw how far one step of a reading is, and when it ends at its pace."""
     done, total = reading.steps[name]
     remaining_s = reading.remaining_s(name)
     amount = f" · {done:,} of {total:,}" if total > 1 else ""
-    left = "" if remaining_s is None else f" · about {_seconds(max(1, remaining_s))} left"
-    place.progress(min(1.0, done / total) if total > 0 else 0.0, text=f"{markdown(name)}{amount}{left}")
+    remaining = "" if remaining_s is None else f" · about {_seconds(max(1, remaining_s))} left"
+    slot.progress(min(1.0, done / total) if total > 0 else 0.0, text=f"{markdown(name)}{amount}{remaining}")
 
 
 def section(title: str, *, shown: str = "") -> None:
@@ -249,14 +249,14 @@ def toast(tone: Tone, text: str) -> None:
     st.toast(f"**{tone.icon}** {text}", duration="long")
 
 
-def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", kept: str = "") -> None:
+def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", note: str = "") -> None:
     """Show an error as problem and fix in one box, with a way to try again, and its details folded.
 
     Args:
         error: What went wrong. One that is not ours says so and asks for a report.
         retry: What "Retry" does; None leaves the button out.
         key: Tells several error blocks on one page apart.
-        kept: What is still shown although this failed.
+        note: What is still shown although this failed.
     """
     icon, heading = _kind(error)
     if isinstance(error, OffsetwiseError):
@@ -265,8 +265,8 @@ def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: st
         problem = "The console met a problem that it has no words for."
         fix = "Try again. If it comes back, report it with the details below."
     st.error(f"**{heading}**  \n{markdown(problem)}  \n**What to do:** {markdown(fix)}", icon=icon)
-    if kept:
-        st.markdown(f":gray[{kept}]")
+    if note:
+        st.markdown(f":gray[{note}]")
     if retry is not None:
         st.button("Retry", icon=":material/refresh:", key=f"{key}-button", on_click=retry)
     with st.expander("Details"):
@@ -291,27 +291,27 @@ def _chain(error: BaseException) -> list[str]:
     return lines if cause is None else [*lines, *(f"caused by {line}" for line in _chain(cause))]
 
 
-def asked(answers: Answers, question: Question[Answer], offer: Offer) -> Held[Answer] | None:
+def draw_answer(answers: Answers, question: Question[Answer], offer: Offer) -> CachedAnswer[Answer] | None:
     """Draw whether the answer was read, is being read, or failed, and give the last one there is.
 
     What is drawn above it takes what is given here: an answer may come while the page is being drawn, and nothing
     would draw it again.
     """
     reading = answers.reading(question)
-    held = answers.held(question)
+    answer = answers.cached(question)
     if answers.recorded(question):
-        return held
-    if reading is None and held is None and offer.at_once:
+        return answer
+    if reading is None and answer is None and offer.at_once:
         reading = answers.read(question)
     if reading is not None and not reading.outcome.done():
         st.fragment(_steps, run_every=_POLL_S)(answers, question, offer)
-        return held
+        return answer
     error = None if reading is None else reading.error
-    held = held or answers.held(question)  # a small reading ends before anybody looks
+    answer = answer or answers.cached(question)  # a small reading ends before anybody looks
     # In one place, which the steps then take: what one fragment drew before the fragment in it stays on screen.
     with st.empty().container():
-        ended(answers, question, offer, held, error)
-    return held
+        ended(answers, question, offer, answer, error)
+    return answer
 
 
 def busy(answers: Answers, question: Question[Any]) -> bool:
@@ -360,11 +360,11 @@ def cards(shown: Sequence[Card]) -> None:
     longest = max(len(card.value) for card in shown)
     width = max(_CARD_PX, _CARD_PADDING_PX + _DIGIT_PX * longest)
     with st.container(horizontal=True):
-        for place, card in enumerate(shown):
+        for index, card in enumerate(shown):
             if card.note is None:
                 _metric(card, border=True)
             else:
-                with st.container(border=True, width=width, height="stretch", gap=None, key=f"card-{place}"):
+                with st.container(border=True, width=width, height="stretch", gap=None, key=f"card-{index}"):
                     _metric(card, border=False)
                     st.markdown(card.note)
 

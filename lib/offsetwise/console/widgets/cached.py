@@ -8,7 +8,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 import streamlit as st
 
 from offsetwise.clusters.pairs import TopicPair
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.fleets import FleetRow
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import LagPartition, PartitionComparison, PartitionState
@@ -32,7 +32,7 @@ class _Keys(dict[str | type[Any], Callable[[Any], Any]]):
 
 _KEYS: Final = _Keys(
     {
-        Held: lambda held: held.id,
+        CachedAnswer: lambda snapshot: snapshot.id,
         PartitionComparison: lambda row: (row.source, row.topic, row.partition),
         LagPartition: lambda row: row.key,
         FleetRow: lambda row: row.uri.encode("utf-8", "surrogatepass"),  # a folder's name need not be UTF-8
@@ -43,7 +43,7 @@ _KEYS: Final = _Keys(
         PartitionView: lambda _: None,
         Sheet: lambda sheet: (sheet.digest, sheet.row.id, len(sheet.versions)),
         SetSheet: lambda sheet: sheet.digest,
-        Difference: lambda found: (found.before, found.after),
+        Difference: lambda difference: (difference.before, difference.after),
         DraftRequest: repr,
         Strategy: lambda way: (way.kind.title, *way.why_not),
     }
@@ -79,5 +79,5 @@ def cached(entries: int, *, spinner: bool | str = False) -> Callable[[Callable[P
 
     Results are shared by all sessions and must not be changed. What is called `_name` tells no call from another.
     """
-    made = st.cache_resource(max_entries=entries, show_spinner=spinner, hash_funcs=_KEYS)
-    return cast("Callable[[Callable[Params, Made]], Callable[Params, Made]]", made)
+    decorator = st.cache_resource(max_entries=entries, show_spinner=spinner, hash_funcs=_KEYS)
+    return cast("Callable[[Callable[Params, Made]], Callable[Params, Made]]", decorator)

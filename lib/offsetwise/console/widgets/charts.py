@@ -154,7 +154,7 @@ def round_ticks(high: int) -> list[int]:
     ([0, 200, 400, 600, 800, 1000], [0, 1, 2, 3], [0, 500, 1000, 1500])
     """
     power = 10 ** max(0, len(str(high // 5)) - 1)
-    step = next(each * power for each in (1, 2, 5, 10) if high < 6 * each * power)
+    step = next(factor * power for factor in (1, 2, 5, 10) if high < 6 * factor * power)
     return list(range(0, high + 1, step))
 
 

@@ -19,10 +19,10 @@ def until(deadline_ms: int, *, recorded_ms: int | None = None) -> None:
     if recorded_ms is None:
         _running(deadline_ms)
         return
-    left = duration(deadline_ms - recorded_ms)
+    remaining = duration(deadline_ms - recorded_ms)
     st.markdown(
-        f":material/timer: The first time-out was at **{clock(deadline_ms)}**: {left} were left when the sample was "
-        "recorded."
+        f":material/timer: The first time-out was at **{clock(deadline_ms)}**: {remaining} were left when the sample "
+        "was recorded."
     )
 
 

@@ -87,8 +87,8 @@ def on_request(
         about: What the file is of: why another one could not be made is not said of it.
         says: What is in it.
     """
-    kept: Request | None = st.session_state.get(f"{key}-request")
-    request = kept if kept is not None and kept.about == about else Request(about)
+    previous: Request | None = st.session_state.get(f"{key}-request")
+    request = previous if previous is not None and previous.about == about else Request(about)
     st.session_state[f"{key}-request"] = request
     button(label, file_name, partial(request.content, make), key=f"download-{key}", says=says)
     return request
@@ -111,7 +111,7 @@ def _reason(requests: tuple[Request, ...], key: str) -> None:
 
 
 @contextmanager
-def beside(text: str) -> Iterator[None]:
+def to_the_right_of(text: str) -> Iterator[None]:
     """Put the buttons drawn inside to the right of a text, and all of them below it where it leaves no room."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text, width="stretch")

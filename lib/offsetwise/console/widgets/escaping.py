@@ -33,7 +33,7 @@ def plain(name: str) -> str:
     >>> plain("or\u202eders"), plain("orders"), plain("p\u0430yments")
     ('or⟨U+202E⟩ders', 'orders', 'pа⟨Cyrillic⟩yments')
     """
-    shown: str = _TURNING.sub(lambda found: bracketed(found[0]), marked(name))
+    shown: str = _TURNING.sub(lambda match: bracketed(match[0]), marked(name))
     return shown
 
 
@@ -100,5 +100,8 @@ def new_in_bold(old: AnyPosition | None, new: AnyPosition | None) -> str:
         return printed if new == old else f"**{markdown(printed)}**"
     if len(printed) != len(before):
         return f"**{printed}**"
-    same = next((at for at, (one, other) in enumerate(zip(printed, before, strict=True)) if one != other), len(printed))
+    same = next(
+        (at for at, (character, other) in enumerate(zip(printed, before, strict=True)) if character != other),
+        len(printed),
+    )
     return printed if same == len(printed) else f"{printed[:same]}**{printed[same:]}**"

@@ -49,13 +49,13 @@ def draw(shown: Comparison, row: PartitionComparison) -> None:
     """Draw everything that is known about one partition."""
     st.header(f"{TITLE} · {markdown(str(row.topic_partition))}", anchor=ANCHOR)
     _cost(row)
-    found = findings_of(shown, row)
+    problems = findings_of(shown, row)
     parts: dict[str, Callable[[], None]] = {"Proof": partial(_proof, row)}
     if row.old_offset is not None and not verdicts.of_another_stream(row):
         parts["At the old number"] = partial(_at_old_number, row, row.old_offset)
     parts["Other sources"] = partial(_others, row)
-    if found:
-        parts[f"Findings ({len(found)})"] = partial(findings, found)
+    if problems:
+        parts[f"Findings ({len(problems)})"] = partial(findings, problems)
     parts["Identifiers"] = partial(_ids, shown, row)
     layout.tabs(parts)
 
@@ -65,14 +65,14 @@ def _proof(row: PartitionComparison) -> None:
     _around(row)
 
 
-def checkpoint_alone(found: Checkpoint) -> None:
+def checkpoint_alone(checkpoint: Checkpoint) -> None:
     """Show what the checkpoint says, when the clusters could not be read."""
     st.header("What the checkpoint says on its own", anchor=False)
-    st.markdown(markdown(found.restart))
-    shards = Shards(found)
+    st.markdown(markdown(checkpoint.restart))
+    shards = Shards(checkpoint)
     if shards:
         table.paged(SHARDS, shards, "shards-alone", alt="Positions of the checkpoint by shard.", missing="–")
-    positions = [position for source in found.sources for position in source.positions]
+    positions = [position for source in checkpoint.sources for position in source.positions]
     if positions or not shards:
         table.show(_POSITIONS, positions, alt="Positions of the checkpoint by topic and partition.", missing="none")
 
@@ -81,10 +81,10 @@ def _around(row: PartitionComparison) -> None:
     if any(isinstance(position, OpaquePosition) for position in (row.old_offset, row.new_offset)):
         _in_shards(row)
     else:
-        place = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
+        origin = f"{number(row.old_offset)} on old" if row.old_offset is not None else "no position on old"
         target = "no position known on new" if row.new_offset is None else f"{number(row.new_offset)} on new"
         target += "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
-        st.markdown(f"**Around the position** · {place}, {target}")
+        st.markdown(f"**Around the position** · {origin}, {target}")
     near = row.evidence.neighbours
     if not near:
         counted = "Records were read and counted; none of them is listed."
@@ -99,14 +99,14 @@ def _around(row: PartitionComparison) -> None:
 
 def _in_shards(row: PartitionComparison) -> None:
     """Write positions that are no offsets whole, with how far each is behind."""
-    place = row.new_offset
+    position = row.new_offset
     old = [] if row.old_offset is None else parts(row.topic_partition, row.old_offset, row.behind_old, row.behind_parts)
-    new = [number(place)] if isinstance(place, int) else ["no position known"]
-    if isinstance(place, OpaquePosition):
-        new = parts(row.new_topic_partition, place, row.behind_new, ())
+    new = [number(position)] if isinstance(position, int) else ["no position known"]
+    if isinstance(position, OpaquePosition):
+        new = parts(row.new_topic_partition, position, row.behind_new, ())
     there = "" if row.new_topic == row.topic else f" (there {markdown(row.new_topic)})"
     for title, sentences in (("The position on old", old or ["no position"]), (f"The position on new{there}", new)):
-        st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(each)}" for each in sentences))
+        st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(line)}" for line in sentences))
 
 
 def _why(row: PartitionComparison) -> None:
@@ -139,14 +139,14 @@ def _why(row: PartitionComparison) -> None:
 
 def _at_old_number(row: PartitionComparison, old: Position) -> None:
     st.markdown(f"**What the old number would read** · {number(old)} on new")
-    found = row.evidence.at_raw
-    if not found:
+    records = row.evidence.at_raw
+    if not records:
         st.markdown(":gray[No record was read there.]")
         return
-    first = next((r for r in found if r.new_offset is not None and r.new_offset >= old), None)
+    first = next((r for r in records if r.new_offset is not None and r.new_offset >= old), None)
     table.show(
         neighbours(first, "first"),
-        found,
+        records,
         alt=f"Records around the old number of {row.topic_partition} on the new cluster.",
     )
 
@@ -165,15 +165,16 @@ def _others(row: PartitionComparison) -> None:
     if row.evidence.candidates:
         st.markdown("**What else points there** · where to look, not answers")
         rows = "".join(
-            f"| {one.method} | {number(one.lo)} | {number(one.hi)} | {markdown(one.said_by)} |\n"
-            for one in row.evidence.candidates
+            f"| {candidate.method} | {number(candidate.lo)} | {number(candidate.hi)} | {markdown(candidate.said_by)} "
+            "|\n"
+            for candidate in row.evidence.candidates
         )
         st.markdown(f"| method | from | to | who says so |\n|---|---:|---:|---|\n{rows}")
 
 
-def findings(found: Sequence[Finding]) -> None:
+def findings(problems: Sequence[Finding]) -> None:
     """Draw findings with what to do about each."""
-    for finding in found:
+    for finding in problems:
         verdict = verdicts.SEVERITY[finding.severity]
         with st.container(border=True):
             st.markdown(

@@ -62,16 +62,16 @@ ROW: Final = "own-row"
 """Key of what fills a row of its own on a phone: beside a control, its sentences would be a few words wide."""
 
 
-def beside(key: str, *, left: int = 11, right: int = 9) -> tuple[DeltaGenerator, DeltaGenerator]:
+def two_columns(key: str, *, main: int = 11, right: int = 9) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Lay out two columns, a table and what its selected row says; one below the other in a narrow window.
 
     Args:
         key: Names them for the page's styles, and tells those of one page apart.
-        left: Width of the first column, in shares of both.
+        main: Width of the first column, in shares of both.
         right: Width of the second.
     """
     with st.container(key=f"beside-{key}"):
-        first, second = st.columns([left, right], gap="medium")
+        first, second = st.columns([main, right], gap="medium")
     return first, second
 
 
@@ -85,10 +85,10 @@ def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
         # A tab that stands alone stays the open one when others come before it.
         next(iter(parts.values()))()
         return
-    asked = st.query_params.get(PART)
+    requested = st.query_params.get(PART)
     shown = st.tabs(
         [terms.said(title) for title in parts],
-        default=terms.said(asked) if asked is not None and asked in parts else None,
+        default=terms.said(requested) if requested is not None and requested in parts else None,
     )
     for tab, draw in zip(shown, parts.values(), strict=True):
         with tab:

@@ -77,14 +77,14 @@ def _of_link(bar: DeltaGenerator, label: str, key: str, options: Sequence[str], 
 
     Streamlit forgets an unknown value of the URL at the next rerun, which a page may cause by itself.
     """
-    asked, noted = st.query_params.get(key), f"{key}-of-link"
-    if asked is not None and asked not in options:
-        st.session_state[noted] = asked
-    elif asked is not None or key not in st.session_state:
+    linked, noted = st.query_params.get(key), f"{key}-of-link"
+    if linked is not None and linked not in options:
+        st.session_state[noted] = linked
+    elif linked is not None or key not in st.session_state:
         st.session_state.pop(noted, None)
-    kept = f"{key}-chosen"
-    if asked is None and key not in st.session_state and st.session_state.get(kept) in options:
-        st.session_state[key] = st.session_state[kept]  # of another page, after one that shows no such list
+    chosen_key = f"{key}-chosen"
+    if linked is None and key not in st.session_state and st.session_state.get(chosen_key) in options:
+        st.session_state[key] = st.session_state[chosen_key]  # of another page, after one that shows no such list
     letters = max(len(escaping.plain(option)) for option in options)
     with bar, _of_every_page():
         chosen = st.selectbox(
@@ -96,13 +96,14 @@ def _of_link(bar: DeltaGenerator, label: str, key: str, options: Sequence[str], 
             label_visibility="collapsed",
             width=min(_WIDEST_PX, _LIST_PX + _LETTER_PX * letters),
         )
-    st.session_state[kept] = chosen
-    wanted: str | None = st.session_state.get(noted)
-    if wanted is None or chosen != options[0]:
+    st.session_state[chosen_key] = chosen
+    unrecognized: str | None = st.session_state.get(noted)
+    if unrecognized is None or chosen != options[0]:
         st.session_state.pop(noted, None)
     else:
         st.warning(
-            f"**The link names {escaping.markdown(what)} that this console does not have: {escaping.markdown(wanted)}**"
+            f"**The link names {escaping.markdown(what)} that this console does not have: "
+            f"{escaping.markdown(unrecognized)}**"
             f"  \nWhat you see is {escaping.markdown(chosen)}. Pick another one above, or start the console "
             "with the migration file that the link was made with.",
             icon=":material/link_off:",
@@ -130,8 +131,8 @@ def row_names(rows: Iterable[Placed], *, among: Iterable[Placed]) -> tuple[str, 
 
 def choice(label: str, options: Sequence[str], key: str, *, default: str | None = None, width: int = 240) -> str:
     """Let the person choose one; the first or `default` until they do, and where the URL names an unknown one."""
-    wanted = st.session_state.get(key)
-    if wanted is not None and wanted not in options:
+    selected = st.session_state.get(key)
+    if selected is not None and selected not in options:
         del st.session_state[key]
     index = options.index(default) if default in options else 0
     return st.selectbox(

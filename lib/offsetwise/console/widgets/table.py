@@ -145,8 +145,8 @@ class Selection:
         return self.names.index(chosen)
 
     def _current(self) -> int:
-        wanted = st.session_state.get(self.key) or st.query_params.get(self.key)
-        return self.names.index(wanted) if wanted in self.names else self.first
+        selected = st.session_state.get(self.key) or st.query_params.get(self.key)
+        return self.names.index(selected) if selected in self.names else self.first
 
     def _first_selected(self) -> int:
         """Keep saying what was selected when this table was first drawn: an unchanged table is not sent again."""
@@ -178,22 +178,22 @@ def frame(columns: Columns[Row], rows: Sequence[Row], *, file: bool = False) -> 
 
     Integer columns are nullable: missing means unknown.
     """
-    kept = [column for column in columns if column.only != "screen"] if file else _on_screen(columns, rows)
-    return _frame({column: [column.value(row) for row in rows] for column in kept}, file=file)
+    retained = [column for column in columns if column.only != "screen"] if file else _on_screen(columns, rows)
+    return _frame({column: [column.value(row) for row in rows] for column in retained}, file=file)
 
 
 def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None = None) -> Prepared:
     """Print a table, colour it and lay it out, in the colours of the person's theme unless others are given."""
     shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
-    made, colours = _frame(shown, file=False), colours or palette.current()
+    cells, colours = _frame(shown, file=False), colours or palette.current()
     css = {column.name: results for column, values in shown.items() if (results := _css(column, rows, values, colours))}
     prints = {column.name: column.printed for column in shown if column.printed is not None}
-    plain_text = not css and not any(_integer(made[name]) for name in made)
+    plain_text = not css and not any(_integer(cells[name]) for name in cells)
     return Prepared(
-        styled=made if plain_text else styled(made, css, prints),
-        columns={column.name: _layout(column, made[column.name], values) for column, values in shown.items()},
-        rows=len(made),
-        numbers=frozenset(str(name) for name in made if _integer(made[name]) or any(map(_has_digits, made[name]))),
+        styled=cells if plain_text else styled(cells, css, prints),
+        columns={column.name: _layout(column, cells[column.name], values) for column, values in shown.items()},
+        rows=len(cells),
+        numbers=frozenset(str(name) for name in cells if _integer(cells[name]) or any(map(_has_digits, cells[name]))),
     )
 
 
@@ -206,7 +206,7 @@ def _on_screen(columns: Columns[Row], rows: Sequence[Row]) -> Columns[Row]:
 
 
 def _frame(values: dict[Column[Row], list[Cell]], *, file: bool) -> pd.DataFrame:
-    return pd.DataFrame({column.name: _cells(found, file=file) for column, found in values.items()})
+    return pd.DataFrame({column.name: _cells(cells, file=file) for column, cells in values.items()})
 
 
 def _cells(values: Sequence[Cell], *, file: bool) -> pd.Series[Any]:
@@ -261,8 +261,8 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
         digits = max((len(printed(end)) for end in _ends(cells)), default=0)
         headed = max(_NARROWEST_PX, _CELL_PADDING_PX + _LETTER_PX * len(label))
         width = max(width or headed, _CELL_PADDING_PX + _DIGIT_PX * digits)
-    if places := [cells.iloc[at] for at, each in enumerate(values) if isinstance(each, OpaquePosition)]:
-        width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * max(map(len, places)))
+    if positions := [cells.iloc[at] for at, value in enumerate(values) if isinstance(value, OpaquePosition)]:
+        width = max(width or 0, _CELL_PADDING_PX + _LETTER_PX * max(map(len, positions)))
     return st.column_config.Column(
         label=label,
         width=width,
@@ -326,19 +326,19 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
     """
     texts: dict[str, list[Any]] = {}
     beyond: dict[str, pd.Series[Any]] = {}
-    places: dict[str, int] = {}
+    indexes: dict[str, int] = {}
     for at, name in enumerate(map(str, table)):
-        places[name] = at
+        indexes[name] = at
         if _integer(table[name]):
             texts[name] = _texts(table[name], prints.get(name, "{:,}".format))
             if any(abs(end) > _LARGEST_NUMBER for end in _ends(table[name])):
                 beyond[name] = pd.Series(texts[name], index=table.index, dtype=object)
     shown = table.assign(**beyond)
     sent = {
-        "cellstyle": _rules(css, places, len(shown)),
+        "cellstyle": _rules(css, indexes, len(shown)),
         "body": [
             [
-                {"id": f"row{row}_col{places[name]}", "display_value": "?" if text is pd.NA else text}
+                {"id": f"row{row}_col{indexes[name]}", "display_value": "?" if text is pd.NA else text}
                 for row, (text, value) in enumerate(zip(column, shown[name], strict=True))
                 if text is pd.NA or text != str(value)
             ]
@@ -357,12 +357,12 @@ def _texts(column: pd.Series[Any], how: Callable[[int], str]) -> list[Any]:
     return [value if value is pd.NA else how(int(value)) for value in column]
 
 
-def _rules(css: Mapping[str, Sequence[str]], places: Mapping[str, int], rows: int) -> list[dict[str, Any]]:
+def _rules(css: Mapping[str, Sequence[str]], indexes: Mapping[str, int], rows: int) -> list[dict[str, Any]]:
     """Return each style with the cells that have it, as Streamlit reads them."""
     cells: dict[str, list[str]] = {}
     for row in range(rows):
         for name in css:
-            cells.setdefault(css[name][row], []).append(f"row{row}_col{places[name]}")
+            cells.setdefault(css[name][row], []).append(f"row{row}_col{indexes[name]}")
     cells.pop("", None)
     return [
         {"props": [tuple(part.split(": ")) for part in rule.split("; ")], "selectors": selectors}

@@ -56,7 +56,7 @@ def edges(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> tu
     """
     box = 0 if not boxed else _BOX_PX if boxed <= _MANY_ROWS else _WIDER_BOX_PX
     at, limits = _FRAME_PX + box, []
-    for name, column in sorted(layout.items(), key=lambda each: not each[1].get("pinned")):
+    for name, column in sorted(layout.items(), key=lambda entry: not entry[1].get("pinned")):
         width = column.get("width")
         if not isinstance(width, int):
             break

@@ -157,7 +157,7 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
         LabError: One ended, or did not read everything in time.
     """
     if jobs:
-        flink = kept(lab)
+        flink = stored_flink(lab)
         _run_all([_run(lab, job, flink, savepoints=lab.directory / ROOT / job.name) for job in jobs])
 
 
@@ -171,7 +171,7 @@ def moved_runs(lab: Lab, jobs: Sequence[LabJob], applied: Path) -> dict[Path, Fl
     """
     if not jobs:
         return {}
-    flink, runs = kept(lab), {}
+    flink, runs = stored_flink(lab), {}
     for job in jobs:
         own, counted = lab.directory / MOVED / job.file_name, {*sink_of(lab, job).serials()}
         if own.is_dir() and consumers.last_serials(lab.new_bootstrap, job.copies) <= counted:
@@ -195,7 +195,7 @@ def run_on_new(runs: Mapping[Path, FlinkRun]) -> None:
         savepoint.rename(own)
 
 
-def kept(lab: Lab) -> FlinkFolder:
+def stored_flink(lab: Lab) -> FlinkFolder:
     """Return the Flink that runs jobs of a lab.
 
     Raises:

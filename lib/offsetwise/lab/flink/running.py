@@ -66,7 +66,7 @@ class FlinkFolder:
                 fix="Unpack Flink 1.20 or later, put the flink-sql-connector-kafka jar of that version into its lib, "
                 f"and name the folder: {_COMMAND}.",
             )
-        versions = [(int(found[1]), int(found[2])) for found in map(_DIST.fullmatch, names) if found]
+        versions = [(int(match[1]), int(match[2])) for match in map(_DIST.fullmatch, names) if match]
         if min(versions) < LEAST_VERSION:
             raise LabError(
                 f"The Flink in {path}: expected version 1.20 or later, found {min(versions)[0]}.{min(versions)[1]}. "
@@ -93,9 +93,9 @@ class RunningJob:
 
     def checkpoint(self) -> None:
         """Let it take a checkpoint, and wait until it is complete."""
-        before = self._taken()
+        before = self._checkpoint_count()
         self._ask("/checkpoints", {"checkpointType": "CONFIGURED"})
-        self.wait_until(lambda: self._taken() > before, "a checkpoint")
+        self.wait_until(lambda: self._checkpoint_count() > before, "a checkpoint")
 
     def stop(self, folder: Path) -> Path:
         """Stop it with a canonical savepoint below `folder`; return the savepoint's folder."""
@@ -105,8 +105,8 @@ class RunningJob:
 
     def savepoint(self, folder: Path) -> Path:
         """Take a canonical savepoint below `folder` while the job goes on, which commits nothing; return its folder."""
-        wanted = {"target-directory": folder.as_uri(), "cancel-job": False, "formatType": "CANONICAL"}
-        path = f"/savepoints/{self._ask('/savepoints', wanted)['request-id']}"
+        request = {"target-directory": folder.as_uri(), "cancel-job": False, "formatType": "CANONICAL"}
+        path = f"/savepoints/{self._ask('/savepoints', request)['request-id']}"
         self.wait_until(lambda: self._ask(path)["status"]["id"] == "COMPLETED", "a savepoint")
         return self._savepoint(folder)
 
@@ -129,7 +129,7 @@ class RunningJob:
         history = self._ask("/exceptions")["exceptionHistory"]["entries"]
         return _unfinished(self.log, f"{expected}, but it failed: {_reason(history[0]['stacktrace'])}.")
 
-    def _taken(self) -> int:
+    def _checkpoint_count(self) -> int:
         return int(self._ask("/checkpoints")["counts"]["completed"])
 
     def _savepoint(self, folder: Path) -> Path:
@@ -191,12 +191,12 @@ def _started(rest: str, process: subprocess.Popen[bytes], log: Path) -> RunningJ
     end = time.monotonic() + TIMEOUT_S
     while process.poll() is None and time.monotonic() < end:
         with suppress(URLError):  # it does not listen yet, or is about to
-            for each in _ask(f"{rest}/jobs")["jobs"]:
-                job = RunningJob(id=each["id"], rest=rest, log=log)
-                found = _ask(f"{rest}/jobs/{job.id}")
-                if found["state"] == "FAILED":
+            for entry in _ask(f"{rest}/jobs")["jobs"]:
+                job = RunningJob(id=entry["id"], rest=rest, log=log)
+                details = _ask(f"{rest}/jobs/{job.id}")
+                if details["state"] == "FAILED":
                     raise job.failed("all its tasks to run")
-                if {task["status"] for task in found["vertices"]} == {"RUNNING"}:
+                if {task["status"] for task in details["vertices"]} == {"RUNNING"}:
                     return job
         time.sleep(POLL_S)
     raise _unfinished(log, f"it to run within {TIMEOUT_S} s, found that it does not. {_tail(log)}")
@@ -226,5 +226,5 @@ def _ask(address: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     method = "GET" if body is None else "POST"
     request = Request(address, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310 - our own address
     with urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
-        found: dict[str, Any] = json.load(answer)
-        return found
+        result: dict[str, Any] = json.load(answer)
+        return result

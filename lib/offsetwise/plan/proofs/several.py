@@ -17,17 +17,19 @@ def without_parts(position: PlannedPosition) -> str | None:
     """
     parts = () if position.proof is None else position.proof.parts
     name, new = str(position.new_topic_partition), position.new_offset
-    left = {number: place for number, place in _several(position.old_offset) if needs_log(place)}
-    seen: set[int] = set()
+    remaining = {
+        number: old_position for number, old_position in _several(position.old_offset) if needs_log(old_position)
+    }
+    visited: set[int] = set()
     for part in parts:
-        if part.partition in seen:
+        if part.partition in visited:
             return f"{name}: the plan proves {new} by {part.partition} twice."
-        seen.add(part.partition)
-        if not _encloses(part, left.get(part.partition), new):
+        visited.add(part.partition)
+        if not _encloses(part, remaining.get(part.partition), new):
             return f"{name}: the plan's records of {part.partition} do not enclose {new}."
-    if not (_needs_no_record(new, left) or (position.proof is not None and position.proof.has_records)):
+    if not (_needs_no_record(new, remaining) or (position.proof is not None and position.proof.has_records)):
         return f"{name}: the plan has no records that prove {new}."
-    missing = sorted(left.keys() - seen)
+    missing = sorted(remaining.keys() - visited)
     return f"{name}: the plan has no records of {missing[0]} that prove {new}." if missing else None
 
 
@@ -64,11 +66,11 @@ def _several(position: AnyPosition | None) -> tuple[tuple[int, AnyPosition], ...
     return position.of if isinstance(position, OpaquePosition) else ()
 
 
-def _needs_no_record(new: AnyPosition, left: Mapping[int, AnyPosition]) -> bool:
+def _needs_no_record(new: AnyPosition, remaining: Mapping[int, AnyPosition]) -> bool:
     """Return whether nothing can be skipped, or everything that could be is read again as a whole."""
     stream = of_position(new)
     oldest = None if stream is None else stream.oldest
-    return not left or not needs_log(new) or (oldest is not None and new == oldest)
+    return not remaining or not needs_log(new) or (oldest is not None and new == oldest)
 
 
 def _encloses(part: PartProof, old: AnyPosition | None, new: AnyPosition) -> bool:

@@ -155,7 +155,7 @@ def _positions(checkpoint: Checkpoint | None) -> tuple[RepairedPosition, ...]:
     )
 
 
-def standing(plan: Plan) -> Plan:
+def as_moving_plan(plan: Plan) -> Plan:
     """Return a plan that moves nothing as one that moves every position of the repaired copy to where it is.
 
     So it is held against the copy, before it is taken back and when it is verified, as a plan that moves positions.

@@ -62,9 +62,9 @@ def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
         topics |= {at.topic for source in checkpoint.sources for at in source.positions}
         yield from ({"topic": topic} for topic in sorted(topics))
         there = {of.topic for step in every[-1:] for source in step.sources for of in source.offsets}
-        left = sorted(topics - there)
-        if len(left) > 1:
-            yield {"topic": ",".join(left)}
+        missing = sorted(topics - there)
+        if len(missing) > 1:
+            yield {"topic": ",".join(missing)}
     elif "query_id" in fields:
         yield {"query_id": str(UUID(int=0))}
     else:

@@ -82,11 +82,11 @@ def require_plan_of(entry: PlanOfSet, content: bytes, *, subject: str) -> None:
     Raises:
         FileError: It is another one, or was edited.
     """
-    found = digest_of(content)
-    if found != entry.digest:
+    digest = digest_of(content)
+    if digest != entry.digest:
         raise FileError(
             f"{subject}: expected the plan of {entry.job} with the digest {entry.digest[:12]}, as the set names it, "
-            f"found {found[:12]}: it was edited or drafted again since. Nothing was used from the set.",
+            f"found {digest[:12]}: it was edited or drafted again since. Nothing was used from the set.",
             fix="Put back the file as it was. If it is to be another plan, give the command of `offsetwise draft` "
             "again: it writes the set anew, which is to be approved then.",
         )

@@ -89,12 +89,12 @@ def request_of(request: DraftRequest, subject: Subject, comparison: Comparison) 
             f"The plan: expected a target that moves a job of {comparison.engine}, found {named}. Nothing was written.",
             fix="Name one more --target: `offsetwise targets` lists which engines' jobs each of them moves.",
         )
-    taken = {key for model in takers_of(targets).values() for key in model.model_fields}
+    accepted = {key for model in takers_of(targets).values() for key in model.model_fields}
     return replace(
         request,
         subject=subject,
         targets=targets,
-        settings=tuple((key, value) for key, value in request.settings if key in taken),
+        settings=tuple((key, value) for key, value in request.settings if key in accepted),
         unset=request.unset if comparison.begins_by_setting else None,
     )
 
@@ -105,7 +105,7 @@ def targets_of(targets: Sequence[Target], comparison: Comparison) -> tuple[Targe
     A target that has a name gets that of the job, and is left out for a job that has none there. A group that keeps its
     own positions on the new cluster needs no file that another job begins from.
     """
-    written = {name for way in ways_of(comparison.engine) for name in (way.target, way.beside)}
+    written = {name for way in ways_of(comparison.engine) for name in (way.target, way.also_writes)}
     fitting: list[Target] = []
     for target in targets:
         kind = target_type(target.kind)

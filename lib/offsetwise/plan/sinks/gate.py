@@ -38,7 +38,7 @@ class SinkGrounds:
 
     checkpoint: Checkpoint
     job: JobTraits
-    found: SinkTransactions | None
+    report: SinkTransactions | None
     """What the cluster of the sink says now; None where nobody asked it."""
     until_ms: int
     """When the job is to start, epoch ms; else when the clusters were read."""
@@ -56,7 +56,7 @@ class SinkGrounds:
     @property
     def rows(self) -> tuple[SinkTransaction, ...]:
         """What was decided about the transactions that the savepoint holds."""
-        return () if self.found is None else tuple(row for row in self.found.transactions if row.held)
+        return () if self.report is None else tuple(row for row in self.report.transactions if row.held)
 
 
 def grounds_of_sinks(
@@ -84,7 +84,7 @@ def grounds_of_sinks(
     return SinkGrounds(
         checkpoint=checkpoint,
         job=job,
-        found=request.sink,
+        report=request.sink,
         until_ms=read_ms if request.cutover_ms is None else request.cutover_ms,
         restored=not roles <= {TargetRole.START},
         marks=marks,
@@ -95,10 +95,10 @@ def grounds_of_sinks(
 def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
     """Judge a job's sinks; nothing where the savepoint holds none of their transactions."""
     if open_transactions(on.checkpoint):
-        yield _unasked(on) if on.found is None else _asked(on)
+        yield _unasked(on) if on.report is None else _committed_check(on)
     if on.restored and held_back(on.checkpoint):
         yield from _restore(on)
-    for finding in () if on.found is None else on.found.findings:
+    for finding in () if on.report is None else on.report.findings:
         if finding.code == transaction_timeout_refused.code:
             yield GateCheck(name=TIMEOUT, outcome=Outcome.FAILED, told=f"{finding.message} {finding.remedy}")
 
@@ -109,21 +109,21 @@ def _unasked(on: SinkGrounds) -> GateCheck:
     deadline = deadline_of(on.checkpoint, on.job.transaction_timeout_ms)
     outcome = Outcome.UNKNOWN
     if deadline is None:
-        left = "do not run out, or when they do is not known"
+        remaining = "do not run out, or when they do is not known"
     elif deadline <= on.until_ms:
         outcome = Outcome.FAILED
-        left = f"run out by {utc(deadline)}, {duration(on.until_ms - deadline)} before the start"
+        remaining = f"run out by {utc(deadline)}, {duration(on.until_ms - deadline)} before the start"
     else:
-        left = f"run out by {utc(deadline)}, {duration(deadline - on.until_ms)} after the start"
+        remaining = f"run out by {utc(deadline)}, {duration(deadline - on.until_ms)} after the start"
     because = "" if deadline is None else f" ({timeout_told(on.job.transaction_timeout_ms)})"
     return GateCheck(
         name=PENDING,
         outcome=outcome,
-        told=f"{message}: if not committed yet, they {left}{because}. Each must be CompleteCommit: {command}",
+        told=f"{message}: if not committed yet, they {remaining}{because}. Each must be CompleteCommit: {command}",
     )
 
 
-def _asked(on: SinkGrounds) -> GateCheck:
+def _committed_check(on: SinkGrounds) -> GateCheck:
     """Return whether everything that the savepoint holds is committed, by what its cluster says."""
     commits = {
         (transaction.transactional_id, transaction.producer_id, transaction.epoch)
@@ -163,17 +163,21 @@ def _restore(on: SinkGrounds) -> Iterator[GateCheck]:
     foreign = [row for row in on.rows if row.decision is Decision.FOREIGN]
     if not moves and not (absent or foreign):
         return
-    held = held_back(on.checkpoint)
-    marked = {(each.transactional_id, each.producer_id, each.epoch) for each in on.marks}
-    left = [each for each in held if (each.transactional_id, each.producer_id, each.epoch) not in marked]
-    if not left:
-        told = (
-            f"{many(len(held), 'transaction')} that the savepoint holds will be marked as committed in the copy, so "
+    pending = held_back(on.checkpoint)
+    marked = {(mark.transactional_id, mark.producer_id, mark.epoch) for mark in on.marks}
+    unmarked = [
+        transaction
+        for transaction in pending
+        if (transaction.transactional_id, transaction.producer_id, transaction.epoch) not in marked
+    ]
+    if not unmarked:
+        message = (
+            f"{many(len(pending), 'transaction')} that the savepoint holds will be marked as committed in the copy, so "
             f"that a restore with the sink on {on.after!r} passes over them."
         )
-        yield GateCheck(name=RESTORE, outcome=Outcome.PASSED, told=told)
+        yield GateCheck(name=RESTORE, outcome=Outcome.PASSED, told=message)
         return
-    whose = (
+    owner = (
         f"of the cluster {on.job.sink_cluster or 'that the sink wrote to'!r}, and the sink will write to {on.after!r}"
         if moves
         else f"that the cluster {on.after!r}, which its sink writes to, does not know"
@@ -182,7 +186,7 @@ def _restore(on: SinkGrounds) -> Iterator[GateCheck]:
     yield GateCheck(
         name=RESTORE,
         outcome=Outcome.FAILED,
-        told=f"{sink_moves_with_pending.code}: the savepoint holds {many(len(left), 'transaction')} {whose}. "
+        told=f"{sink_moves_with_pending.code}: the savepoint holds {many(len(unmarked), 'transaction')} {owner}. "
         f"{restore_fails(str(on.after))}{stated} Once each is committed where it was begun, draft with --set "
         "mark_settled=true: the copy then says so, and a restore passes over them.",
     )

@@ -40,14 +40,14 @@ COMMITTED_BEFORE: Final = "This plan commits it before the copy is made."
     stage=Stage.PLAN,
     of_sink=True,
 )
-def mark_not_settled(name: str, found: SinkTransaction | None) -> Iterator[str]:
+def mark_not_settled(name: str, row: SinkTransaction | None) -> Iterator[str]:
     """A restore passes over what is marked, so that its records would be lost if it is not committed."""
-    if found is None:
+    if row is None:
         yield f"{name}: the cluster of the sink was not asked about it."
-    elif found.decision is Decision.SETTLED:
-        yield f"{name}: its id has been used again since ({found.broker_state}), and no log shows that it is committed."
+    elif row.decision is Decision.SETTLED:
+        yield f"{name}: its id has been used again since ({row.broker_state}), and no log shows that it is committed."
     else:
-        yield f"{name} is {found.decision}, not SETTLED: {found.reason}"
+        yield f"{name} is {row.decision}, not SETTLED: {row.reason}"
 
 
 def marks_of(
@@ -70,28 +70,26 @@ def marks_of(
     transactions = request.sink
     rows = {_key(row): row for row in (() if transactions is None else transactions.transactions) if row.held}
     commits = {_key(transaction) for transaction in ended if transaction.decision is Settlement.COMMIT}
-    marked_transactions: list[MarkedTransaction] = []
+    marks: list[MarkedTransaction] = []
     problems = [*_against_rows(transactions, job)]
-    for each in held_back(checkpoint):
-        if each.producer_id is None or each.epoch is None:
+    for pending in held_back(checkpoint):
+        if pending.producer_id is None or pending.epoch is None:
             continue
-        row, is_ended = rows.get(_key(each)), _key(each) in commits
+        row, is_ended = rows.get(_key(pending)), _key(pending) in commits
         if is_ended or (row is not None and is_committed(row)):
             reason = COMMITTED_BEFORE if is_ended or row is None else row.reason
-            mark = MarkedTransaction(
-                transactional_id=each.transactional_id, producer_id=each.producer_id, epoch=each.epoch, reason=reason
-            )
-            marked_transactions.append(mark)
+            name, producer, epoch = pending.transactional_id, pending.producer_id, pending.epoch
+            marks.append(MarkedTransaction(transactional_id=name, producer_id=producer, epoch=epoch, reason=reason))
         else:
-            problems += mark_not_settled(_named(each), row)
+            problems += mark_not_settled(_named(pending), row)
     refuse(tuple(problems))
-    if not marked_transactions:
+    if not marks:
         raise _nothing_to_mark()
-    return tuple(marked_transactions)
+    return tuple(marks)
 
 
-def _against_rows(found: SinkTransactions | None, job: JobTraits) -> Iterator[Problem]:
-    for row in rows_against(found, tolerates_replay=job.tolerates_replay):
+def _against_rows(sink: SinkTransactions | None, job: JobTraits) -> Iterator[Problem]:
+    for row in rows_against(sink, tolerates_replay=job.tolerates_replay):
         yield from mark_not_settled(_named(row), row)
 
 
@@ -109,9 +107,9 @@ def _key(
     return transaction.transactional_id, transaction.producer_id, transaction.epoch
 
 
-def rows_against(found: SinkTransactions | None, *, tolerates_replay: bool | None) -> Iterator[SinkTransaction]:
+def rows_against(sink: SinkTransactions | None, *, tolerates_replay: bool | None) -> Iterator[SinkTransaction]:
     """Yield what speaks against a start from the savepoint at all: the job goes on, or went on, or elsewhere."""
-    for row in () if found is None else found.transactions:
+    for row in () if sink is None else sink.transactions:
         went_on = row.decision is Decision.SINK_WENT_ON and tolerates_replay is not True
         if row.decision in (Decision.LIVE, Decision.WRONG_CLUSTER) or went_on:
             yield row
@@ -146,7 +144,7 @@ def requirement_of(
         name=names.get(stated, stated),
         cluster_id=str(transactions.cluster_id),
         states=tuple(
-            row.seen
+            row.as_required
             for row in transactions.transactions
             if row.held and (row.transactional_id, row.producer_id, row.epoch) in keys
         ),
@@ -172,5 +170,5 @@ def contradictions(plan: Plan) -> Iterator[str]:
             yield f"its mark of {transaction.transactional_id[:300]!r} has a negative number, or no name or reason"
 
 
-def _named(each: Transaction | SinkTransaction) -> str:
-    return f"{each.transactional_id} (producer {each.producer_id}, epoch {each.epoch})"
+def _named(transaction: Transaction | SinkTransaction) -> str:
+    return f"{transaction.transactional_id} (producer {transaction.producer_id}, epoch {transaction.epoch})"

@@ -14,18 +14,18 @@ from offsetwise.model import (
 from offsetwise.plan.draft import stated_of, totals_of
 from offsetwise.plan.request import DraftRequest, check_request
 from offsetwise.plan.settings import accepted
-from offsetwise.plan.sinks.settling import Settling
+from offsetwise.plan.sinks.settling import Ending
 from offsetwise.plan.target import takers_of, target_type
 
 
 def draft_settling(
-    checkpoint: Checkpoint, settling: Settling, migration: Migration, request: DraftRequest, *, drafted_at: str
+    checkpoint: Checkpoint, ending: Ending, migration: Migration, request: DraftRequest, *, drafted_at: str
 ) -> Plan:
     """Draft a plan that ends transactions and moves nothing.
 
     Args:
         checkpoint: What the job starts from, with the digests of its files.
-        settling: What is done about the transactions.
+        ending: What is done about the transactions.
         migration: The migration.
         request: The target, and what people decided.
         drafted_at: ISO 8601, UTC.
@@ -48,22 +48,22 @@ def draft_settling(
         isolation_level=migration.isolation_level,
         job=stated_of(migration.checkpoint(request.checkpoint or "").job, request),
         positions=(),
-        requirements=_requirements(migration, checkpoint, settling),
-        gate=settling.gate,
+        requirements=_requirements(migration, checkpoint, ending),
+        gate=ending.gate,
         findings=(),
         prediction=Prediction(effect="nothing", told="The plan moves no position, so that it changes no start."),
         keeps=("the checkpoint and every position",),
         gives_up=("the choice: a transaction that is committed or aborted stays so",),
         totals=totals_of(()),
-        transactions=settling.transactions,
+        transactions=ending.transactions,
         settings=accepted(takers_of(request.targets), request.settings),
     )
 
 
-def _requirements(migration: Migration, checkpoint: Checkpoint, settling: Settling) -> Requirements:
+def _requirements(migration: Migration, checkpoint: Checkpoint, ending: Ending) -> Requirements:
     return Requirements(
         old=ClusterRequirement(name=migration.source.name, cluster_id=None, topics=()),
         new=ClusterRequirement(name=migration.target.name, cluster_id=None, topics=()),
         checkpoint=CheckpointRequirement.of(checkpoint),
-        sink=settling.requirement,
+        sink=ending.requirement,
     )

@@ -54,7 +54,7 @@ _LOOK: Final = "Look at it: offsetwise transactions. docs/transactions.md says w
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settling:
+class Ending:
     """What a plan does about the transactions of a job's sinks."""
 
     transactions: tuple[PlannedTransaction, ...]
@@ -68,18 +68,18 @@ def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
 
 
 def settle(
-    found: SinkTransactions,
+    sink: SinkTransactions,
     *,
     cluster: str,
     topics: tuple[str, ...],
     request: DraftRequest,
     job: JobTraits,
     now_ms: int,
-) -> Settling:
+) -> Ending:
     """Plan the end of every transaction that targets end.
 
     Args:
-        found: What was decided about the job's transactions, as it is now.
+        sink: What was decided about the job's transactions, as it is now.
         cluster: What the migration file calls the cluster that was asked.
         topics: Those that were looked at beside those that open transactions name.
         request: The targets, and what people decided.
@@ -90,70 +90,70 @@ def settle(
         PlanError: Something speaks against it; every reason is named.
     """
     ends = ends_of(request.targets)
-    choices = {each.transactional_id: each for each in request.settlements}
+    choices = {settlement.transactional_id: settlement for settlement in request.settlements}
     planned: list[PlannedTransaction] = []
-    reasons = [*_against_all(found, choices, ends)]
-    for row in found.transactions:
+    reasons = [*_against_all(sink, choices, ends)]
+    for row in sink.transactions:
         decision = _settlement(row, ends, choices, request)
         if decision is None:
-            reasons += _against(row, ends, job)
+            reasons += _objections(row, ends, job)
         else:
-            one = _planned(row, decision, choices.get(row.transactional_id or ""), found.end_txn_version)
-            reasons += _against_planned(row, one, now_ms)
-            if one is not None:
-                planned.append(one)
+            transaction = _planned(row, decision, choices.get(row.transactional_id or ""), sink.end_txn_version)
+            reasons += _against_planned(row, transaction, now_ms)
+            if transaction is not None:
+                planned.append(transaction)
     refuse(tuple(reasons))
     if not planned:
         raise PlanError(
             f"The plan: expected transactions to end on cluster {cluster!r}, found none open. Nothing was written.",
             fix=f"Leave the target {', '.join(map(str, request.targets))} out: there is nothing for it to do.",
         )
-    planned.sort(key=lambda each: (each.decision is Settlement.ABORT, each.deadline or "9999", each.name))
-    return Settling(
+    planned.sort(key=lambda row: (row.decision is Settlement.ABORT, row.deadline or "9999", row.name))
+    return Ending(
         transactions=tuple(planned),
         requirement=SinkRequirement(
-            name=cluster, cluster_id=str(found.cluster_id), states=_seen(found, ends), topics=topics
+            name=cluster, cluster_id=str(sink.cluster_id), states=_required_states(sink, ends), topics=topics
         ),
-        gate=(_gate(planned, now_ms), *_newest(found, request, ends)),
+        gate=(_gate(planned, now_ms), *_newest(sink, request, ends)),
     )
 
 
-def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
+def moved(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
     """Report what is not as it was reviewed about the transactions of the job's sinks: any other state is a drift."""
     requirement = plan.requirements.sink
     if requirement is None:
         return
     subject = f"The cluster {requirement.name!r} of the sink"
-    if found.cluster_id != requirement.cluster_id:
+    if sink.cluster_id != requirement.cluster_id:
         yield Drift(
             kind=DriftKind.SINK_REPLACED,
             subject=f"{subject}, cluster id",
             reviewed=requirement.cluster_id,
-            now=str(found.cluster_id),
+            now=str(sink.cluster_id),
         )
         return
-    for problem in found.problems:
+    for problem in sink.problems:
         yield Drift(kind=DriftKind.UNREADABLE, subject=subject, reviewed="read", now=f"not all of it: {problem}")
     if not plan.transactions:
-        yield from _gone_on(plan, found)
+        yield from _gone_on(plan, sink)
     before = {_key(state): state for state in requirement.states}
-    after = {_key(transaction): transaction for transaction in _seen(found, ends_of(plan.targets))}
+    after = {_key(transaction): transaction for transaction in _required_states(sink, ends_of(plan.targets))}
     if not plan.transactions:
         # It only marks: what it does not mark may be ended meanwhile, by whom ever.
         after = {key: transaction for key, transaction in after.items() if key in before}
-    over = {_key(row): f"{row.broker_state} ({row.decision})" for row in found.transactions}
+    over = {_key(row): f"{row.broker_state} ({row.decision})" for row in sink.transactions}
     for key in dict.fromkeys((*before, *after)):
         reviewed, now = before.get(key), after.get(key)
         if reviewed != now:
             yield Drift(
                 kind=DriftKind.SINK_MOVED,
                 subject=_name(*key[:3]),
-                reviewed=_told(reviewed),
-                now=_told(now) if now is not None else over.get(key, "not open any more"),
+                reviewed=_state_text(reviewed),
+                now=_state_text(now) if now is not None else over.get(key, "not open any more"),
             )
-    left = {_key(row): row.left_ms for row in found.transactions}
+    remaining = {_key(row): row.left_ms for row in sink.transactions}
     for planned_transaction in plan.transactions:
-        left_ms = left.get(_key(planned_transaction))
+        left_ms = remaining.get(_key(planned_transaction))
         if left_ms is not None and _is_late(planned_transaction, left_ms):
             yield Drift(
                 kind=DriftKind.TIME_LEFT,
@@ -163,9 +163,9 @@ def moved(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
             )
 
 
-def _gone_on(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
+def _gone_on(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
     """Report what a draft of the same marks would be refused for now: the job goes on, went on, or writes elsewhere."""
-    for row in rows_against(found, tolerates_replay=plan.job.tolerates_replay):
+    for row in rows_against(sink, tolerates_replay=plan.job.tolerates_replay):
         yield Drift(
             kind=DriftKind.SINK_MOVED,
             subject=_name(row.transactional_id, row.producer_id, row.epoch),
@@ -174,11 +174,11 @@ def _gone_on(plan: Plan, found: SinkTransactions) -> Iterator[Drift]:
         )
 
 
-def counted(settling: Settling, records: Mapping[TransactionPlace, int | None]) -> Settling:
+def counted(ending: Ending, records: Mapping[TransactionPlace, int | None]) -> Ending:
     """Return how many records transactions hold; None where they could not be counted."""
-    by_partition = {(place.partition, place.producer_id): count for place, count in records.items()}
+    by_partition = {(position.partition, position.producer_id): count for position, count in records.items()}
     return replace(
-        settling,
+        ending,
         transactions=tuple(
             replace(
                 transaction,
@@ -187,7 +187,7 @@ def counted(settling: Settling, records: Mapping[TransactionPlace, int | None]) 
                     for at in transaction.partitions
                 ),
             )
-            for transaction in settling.transactions
+            for transaction in ending.transactions
         ),
     )
 
@@ -203,31 +203,32 @@ def contradictions(plan: Plan) -> Iterator[str]:
     if ending and (len(ending) > 1 or plan.targets[0] != ending[0]):
         yield "it does not end transactions first"
     hangs = any(Decision.HANGING in target_type(target.kind).decisions for target in ending)
-    keys = [(each.transactional_id, each.producer_id, each.epoch, each.partitions) for each in plan.transactions]
+    keys = [(row.transactional_id, row.producer_id, row.epoch, row.partitions) for row in plan.transactions]
     if len(set(keys)) != len(keys):
-        yield "a transaction is in it twice"
-    if [each.decision for each in plan.transactions] != sorted(
-        (each.decision for each in plan.transactions), key=lambda each: each is Settlement.ABORT
+        yield "a planned is in it twice"
+    if [planned.decision for planned in plan.transactions] != sorted(
+        (planned.decision for planned in plan.transactions), key=lambda decision: decision is Settlement.ABORT
     ):
         yield "it aborts before it commits"
-    for each in plan.transactions:
-        yield from _contradiction(each, hangs=hangs)
+    for planned in plan.transactions:
+        yield from _contradiction(planned, hangs=hangs)
 
 
-def _contradiction(each: PlannedTransaction, *, hangs: bool) -> Iterator[str]:
-    if (each.transactional_id is None) != hangs or (each.version is None) != hangs:
-        yield f"{each.name} is not of the kind that its target ends"
-    if hangs and (each.decision is not Settlement.ABORT or len(each.partitions) != 1):
-        yield f"{each.name} hangs, and one that hangs can only be aborted, on its partition"
-    most = _COMMIT_VERSION if each.decision is Settlement.COMMIT else _ABORT_VERSION
-    if each.version is not None and not 0 <= each.version <= most:
-        yield f"{each.name} is ended by version {each.version} of the request, which is never sent for that"
-    if not each.partitions or len({at.topic_partition for at in each.partitions}) != len(each.partitions):
-        yield f"{each.name} has no partition, or one twice"
-    if min(each.producer_id, each.epoch, *((at.start_offset or 0) for at in each.partitions)) < 0:
-        yield f"{each.name} has a negative number"
-    if each.by is not None and not each.reason.strip():
-        yield f"{each.name} was decided without a reason"
+def _contradiction(planned: PlannedTransaction, *, hangs: bool) -> Iterator[str]:
+    if (planned.transactional_id is None) != hangs or (planned.version is None) != hangs:
+        yield f"{planned.name} is not of the kind that its target ends"
+    if hangs and (planned.decision is not Settlement.ABORT or len(planned.partitions) != 1):
+        yield f"{planned.name} hangs, and one that hangs can only be aborted, on its partition"
+    most = _COMMIT_VERSION if planned.decision is Settlement.COMMIT else _ABORT_VERSION
+    if planned.version is not None and not 0 <= planned.version <= most:
+        version = f"version {planned.version} of the request"
+        yield f"{planned.name} is ended by {version}, which is never sent for that"
+    if not planned.partitions or len({at.topic_partition for at in planned.partitions}) != len(planned.partitions):
+        yield f"{planned.name} has no partition, or one twice"
+    if min(planned.producer_id, planned.epoch, *((at.start_offset or 0) for at in planned.partitions)) < 0:
+        yield f"{planned.name} has a negative number"
+    if planned.by is not None and not planned.reason.strip():
+        yield f"{planned.name} was decided without a reason"
 
 
 def _settlement(
@@ -249,14 +250,14 @@ def _settlement(
 
 
 def _against_all(
-    found: SinkTransactions, choices: Mapping[str, SettlementChoice], ends: Collection[Decision]
+    sink: SinkTransactions, choices: Mapping[str, SettlementChoice], ends: Collection[Decision]
 ) -> Iterator[Problem]:
-    if found.cluster_id is None:
+    if sink.cluster_id is None:
         message = "The sink's cluster did not tell its cluster id, so the plan could not be held to it."
         yield Problem(code=Decision.UNKNOWN, message=message, fix="Draft the plan again when the cluster answers.")
-    for problem in found.problems:
+    for problem in sink.problems:
         yield Problem(code=Decision.DENIED, message=problem, fix=_FIXES[Decision.DENIED])
-    unexplained = {row.transactional_id for row in found.transactions if row.decision is Decision.UNEXPLAINED}
+    unexplained = {row.transactional_id for row in sink.transactions if row.decision is Decision.UNEXPLAINED}
     for name, choice in choices.items():
         if name not in unexplained or Decision.COMMIT not in ends:
             message = f"{name}: a person's {choice.decision} is taken for a transaction that nothing explains only."
@@ -270,7 +271,7 @@ def _against_all(
             yield Problem(code="REASON", message=message, fix="Say with --reason why.")
 
 
-def _against(row: SinkTransaction, ends: Collection[Decision], job: JobTraits) -> Iterator[Problem]:
+def _objections(row: SinkTransaction, ends: Collection[Decision], job: JobTraits) -> Iterator[Problem]:
     """Report why nothing may be ended while a transaction is as it is, and is not ended itself."""
     of_partition = row.transactional_id is None
     if row.decision in CLOSED or (of_partition and Decision.COMMIT in ends):
@@ -305,22 +306,22 @@ def _planned(
     )
 
 
-def _against_planned(row: SinkTransaction, one: PlannedTransaction | None, now_ms: int) -> Iterator[Problem]:
+def _against_planned(row: SinkTransaction, transaction: PlannedTransaction | None, now_ms: int) -> Iterator[Problem]:
     name = _name(row.transactional_id, row.producer_id, row.epoch)
-    if one is None:
-        told = f"{name}: neither the checkpoint nor the list says which producer and epoch it is, so it is not ended."
-        yield Problem(code=Decision.UNKNOWN, message=told, fix=_LOOK)
+    if transaction is None:
+        reason = f"{name}: neither the checkpoint nor the list says which producer and epoch it is, so it is not ended."
+        yield Problem(code=Decision.UNKNOWN, message=reason, fix=_LOOK)
         return
-    if not one.partitions:
-        told = f"{name}: the partitions that it is open on are not shown, so that its end could not be verified."
-        yield Problem(code=Decision.DENIED, message=told, fix="Grant READ on the topics of the sink, then draft again.")
-    left_ms = None if one.deadline is None else epoch_ms(one.deadline) - now_ms
-    if left_ms is not None and _is_late(one, left_ms):
+    if not transaction.partitions:
+        why = f"{name}: the partitions that it is open on are not shown, so that its end could not be verified."
+        yield Problem(code=Decision.DENIED, message=why, fix="Grant READ on the topics of the sink, then draft again.")
+    left_ms = None if transaction.deadline is None else epoch_ms(transaction.deadline) - now_ms
+    if left_ms is not None and _is_late(transaction, left_ms):
         yield Problem(code=DriftKind.TIME_LEFT, message=f"{name}: {_too_late(left_ms)}.", fix=_FIXES[Decision.LOST])
 
 
-def _is_late(one: PlannedTransaction, left_ms: int) -> bool:
-    return one.decision is Settlement.COMMIT and left_ms < APPLY_MS
+def _is_late(transaction: PlannedTransaction, left_ms: int) -> bool:
+    return transaction.decision is Settlement.COMMIT and left_ms < APPLY_MS
 
 
 def _too_late(left_ms: int) -> str:
@@ -330,12 +331,12 @@ def _too_late(left_ms: int) -> str:
     )
 
 
-def _seen(found: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTransaction, ...]:
+def _required_states(sink: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTransaction, ...]:
     """Return what counts: of a plan that ends hanging ones these alone, else everything held or open but those."""
     hangs = Decision.HANGING in ends
     return tuple(
-        row.seen
-        for row in found.transactions
+        row.as_required
+        for row in sink.transactions
         if row.decision not in _NOT_OURS and (row.transactional_id is None) == hangs
     )
 
@@ -346,18 +347,18 @@ def _gate(planned: Sequence[PlannedTransaction], now_ms: int) -> GateCheck:
     if not limited:
         message = "No transaction is to be committed that the broker aborts by itself."
         return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=message)
-    deadline, first = min(limited, key=lambda each: each[0])
-    left = epoch_ms(deadline) - now_ms
+    deadline, first = min(limited, key=lambda pair: pair[0])
+    remaining_ms = epoch_ms(deadline) - now_ms
     message = (
         f"{first.name} is the first of {many(len(commits), 'transaction')} to commit that the broker aborts by itself: "
-        f"at {utc(epoch_ms(deadline))}, {duration(left)} after the plan was drafted. Apply the plan before."
+        f"at {utc(epoch_ms(deadline))}, {duration(remaining_ms)} after the plan was drafted. Apply the plan before."
     )
     return GateCheck(name=TIME_TO_SETTLE, outcome=Outcome.PASSED, told=message)
 
 
-def _newest(found: SinkTransactions, request: DraftRequest, ends: Collection[Decision]) -> Iterator[GateCheck]:
+def _newest(sink: SinkTransactions, request: DraftRequest, ends: Collection[Decision]) -> Iterator[GateCheck]:
     """Report what is aborted although a newer checkpoint, which could not be looked for, may hold it."""
-    unsure = [row for row in found.transactions if row.newer_may_hold and row.decision in ends]
+    unsure = [row for row in sink.transactions if row.newer_may_hold and row.decision in ends]
     if not unsure:
         return
     message = f"{_name(*_key(unsure[0])[:3])} is the first of {many(len(unsure), 'transaction')} to abort that a newer "
@@ -375,19 +376,19 @@ def _newest(found: SinkTransactions, request: DraftRequest, ends: Collection[Dec
 _Key = tuple[str | None, int | None, int | None, tuple[OpenPartition, ...]]
 
 
-def _key(one: SeenTransaction | SinkTransaction | PlannedTransaction) -> _Key:
+def _key(row: SeenTransaction | SinkTransaction | PlannedTransaction) -> _Key:
     """Return what a transaction is known by: of one that hangs its partition, too."""
-    return one.transactional_id, one.producer_id, one.epoch, () if one.transactional_id else one.partitions
+    return row.transactional_id, row.producer_id, row.epoch, () if row.transactional_id else row.partitions
 
 
-def _told(seen: SeenTransaction | None) -> str:
-    if seen is None:
+def _state_text(transaction: SeenTransaction | None) -> str:
+    if transaction is None:
         return "not there"
-    places = ", ".join(
+    partitions = ", ".join(
         f"{at.topic_partition} from {'no record' if at.start_offset is None else at.start_offset}"
-        for at in seen.partitions
+        for at in transaction.partitions
     )
-    return f"{seen.state or 'no such id'} ({seen.decision}){places and f' on {places}'}"
+    return f"{transaction.state or 'no such id'} ({transaction.decision}){partitions and f' on {partitions}'}"
 
 
 def _name(transactional_id: str | None, producer_id: int | None, epoch: int | None) -> str:

@@ -282,14 +282,14 @@ def readme(
         *_watched(needs.cutover, f"plan-{digest[:8]}.json"),
     )
     message = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
-    place = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
+    output_note = "\n`DIR` is a folder that does not exist yet, below a write root of the migration file.\n"
     return (
         f"# Plan {digest[:8]} · {marked(job_of(plan.moves, destination.checkpoints))}\n\n"
         f"{plan.strategy[:1].upper()}{plan.strategy[1:]}. From {cluster_name(needs.old.name, needs.old.cluster_id)} to "
         f"{cluster_name(needs.new.name, needs.new.cluster_id)}. Digest `{digest}`.\n\nApproved by\n\n{by}\n\n"
         "Stop the job first. Run the commands in the folder of this file. `migration.yaml` is your migration file: it "
         "names the clusters, and the keys that `apply` believes.\n"
-        f"{place if output == 'DIR' else ''}{_required(needs.cutover)}\n{message}\n\n{_positions(plan)}"
+        f"{output_note if output == 'DIR' else ''}{_required(needs.cutover)}\n{message}\n\n{_positions(plan)}"
     )
 
 
@@ -328,8 +328,8 @@ def _positions(plan: Plan) -> str:
             "" if shift is None else signed(shift),
         )
         rows.append(f"| {' | '.join(cells)} |")
-    left = len(plan.positions) - len(rows)
-    more = f"\n{many(left, 'more partition')} in the plan's file.\n" if left else ""
+    remaining = len(plan.positions) - len(rows)
+    more = f"\n{many(remaining, 'more partition')} in the plan's file.\n" if remaining else ""
     return (
         "## What it writes\n\n| partition | from | to | shift |\n|---|---:|---:|---:|\n" + "\n".join(rows) + f"\n{more}"
     )

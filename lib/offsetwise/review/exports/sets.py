@@ -45,7 +45,7 @@ def set_archive(
         destination: Where they are applied.
     """
     approvals = {f"plan-set.approval-{number}.json": envelope for number, envelope in enumerate(envelopes, 1)}
-    files = {SET_FILE: content} | {each.entry.file: each.content for each in plans} | approvals
+    files = {SET_FILE: content} | {packed.entry.file: packed.content for packed in plans} | approvals
     digest = digest_of(content)
     steps = [("1. Check the files", _check(files)), *_commands(plans, [*approvals], destination)]
     commands = "\n\n".join(f"## {title}\n\n```sh\n{command}\n```" for title, command in steps)
@@ -60,7 +60,7 @@ def _head(plan_set: PlanSet, plans: Sequence[PackedPlan], digest: str, approvals
     needs = plans[0].plan.requirements
     old, new = (cluster_name(side.name, side.cluster_id) for side in (needs.old, needs.new))
     of = "" if plan_set.wave is None else f" · wave {marked(plan_set.wave)}"
-    watched = any(each.plan.requirements.cutover is not None for each in plans)
+    watched = any(packed.plan.requirements.cutover is not None for packed in plans)
     waits = " Plans that require a state of the old logs wait for it when they are applied." if watched else ""
     return (
         f"# Plan set {digest[:8]}{of}\n\n{many(len(plans), 'plan')} of migration {marked(plan_set.migration)}, from "
@@ -77,7 +77,7 @@ def _check(files: dict[str, bytes]) -> str:
 
 def _commands(plans: Sequence[PackedPlan], approvals: Sequence[str], destination: Destination) -> list[tuple[str, str]]:
     """Return the title of each step and its command, filled in."""
-    writes = any(target_type(target.kind).where is Where.OUTPUT for each in plans for target in each.plan.targets)
+    writes = any(target_type(target.kind).where is Where.OUTPUT for packed in plans for target in packed.plan.targets)
     output = f" --output {quote(destination.write_root or 'DIR')}" if writes else ""
     given = f"{SET_FILE} --migration migration.yaml"
     signed = "".join(f" --approval {name}" for name in approvals)
@@ -91,11 +91,11 @@ def _commands(plans: Sequence[PackedPlan], approvals: Sequence[str], destination
 
 def _jobs(plan_set: PlanSet, plans: Sequence[PackedPlan]) -> str:
     rows = [
-        f"| {marked(each.entry.job)} | {marked(', '.join(map(str, each.plan.targets)))} "
-        f"| {len(each.plan.positions):,} | {each.entry.file} |"
-        for each in plans
+        f"| {marked(packed.entry.job)} | {marked(', '.join(map(str, packed.plan.targets)))} "
+        f"| {len(packed.plan.positions):,} | {packed.entry.file} |"
+        for packed in plans
     ]
     table = "\n".join(["| job | writes | positions | plan |", "|---|---|---:|---|", *rows])
-    left = "\n".join(f"- {marked(refused.job)}: {marked(refused.problem)}" for refused in plan_set.refused)
-    without = f"\n## Jobs that have no plan\n\n{left}\n" if left else ""
+    refused_jobs = "\n".join(f"- {marked(refused.job)}: {marked(refused.problem)}" for refused in plan_set.refused)
+    without = f"\n## Jobs that have no plan\n\n{refused_jobs}\n" if refused_jobs else ""
     return f"## What it writes\n\n{table}\n{without}"

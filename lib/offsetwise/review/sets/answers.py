@@ -75,7 +75,7 @@ def refusal(job: str, plan: int | None, answer: object) -> RefusedOf | None:
         case NotAllowed():
             why, fix = answer.why, answer.fix
         case AlreadyDecided() | AlreadyOpen():
-            why, fix = answer.told, "Open the set again, and look at that plan."
+            why, fix = answer.message, "Open the set again, and look at that plan."
         case Stale() if answer.drifts:
             why, fix = "The clusters changed since the plan was drafted.", "Ask its author to draft it again."
         case Stale():

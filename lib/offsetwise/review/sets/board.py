@@ -68,28 +68,28 @@ class SetsBoard(PlansView):
     def sets(self, person: Person | None) -> tuple[tuple[SetRow, SetStanding], ...]:
         """Return all sets and how far they came, the newest first."""
         rules = self._rules()
-        with self._looking(person, "Reading the sets of plans") as look:
-            rows = look.sets()
-            newest = look.newest_of({member.plan for row in rows for member in row.members})
-            results = standings(look, newest, rules=rules, now=self._clock())
+        with self._looking(person, "Reading the sets of plans") as reader:
+            rows = reader.sets()
+            newest = reader.newest_of({member.plan for row in rows for member in row.members})
+            results = standings(reader, newest, rules=rules, now=self._clock())
             return tuple((row, standing_of(row, newest, results)) for row in rows)
 
     def sets_of(self, person: Person | None, plan: int) -> tuple[SetRow, ...]:
         """Return the sets that a plan is or was in, the newest first."""
-        with self._looking(person, "Reading the sets of plans") as look:
-            return look.sets(plan=plan)
+        with self._looking(person, "Reading the sets of plans") as reader:
+            return reader.sets(plan=plan)
 
     def set_sheet(self, person: Person | None, number: int) -> SetSheet | None:
         """Return one set with its plans, and how far each of them came; None where there is no such set."""
         rules = self._rules()
-        with self._looking(person, "Reading the set of plans") as look:
-            row = look.plan_set(number)
+        with self._looking(person, "Reading the set of plans") as reader:
+            row = reader.plan_set(number)
             if row is None:
                 return None
             plans = [member.plan for member in row.members]
-            newest, editors = look.newest_of(plans), look.editors_of(plans)
-            results = standings(look, newest, rules=rules, now=self._clock())
-            document = read_plan_set(look.set_content(number), subject=f"set {number}")
+            newest, editors = reader.newest_of(plans), reader.editors_of(plans)
+            results = standings(reader, newest, rules=rules, now=self._clock())
+            document = read_plan_set(reader.set_content(number), subject=f"set {number}")
             return SetSheet(
                 row=row,
                 document=document,
@@ -99,24 +99,24 @@ class SetsBoard(PlansView):
                         member=member,
                         row=newest[member.plan][0],
                         newest=newest[member.plan][1],
-                        standing=results[member.plan],
+                        status=results[member.plan],
                         editors=editors[member.plan],
                         facts=VersionFacts.load(newest[member.plan][1].facts),
                     )
                     for entry, member in zip(document.plans, row.members, strict=True)
                 ),
-                plans=self._plans_of(look, row),
-                standing=standing_of(row, newest, results),
+                plans=self._plans_of(reader, row),
+                status=standing_of(row, newest, results),
             )
 
-    def _plans_of(self, look: StoreLook, row: SetRow) -> tuple[Plan, ...]:
+    def _plans_of(self, reader: StoreLook, row: SetRow) -> tuple[Plan, ...]:
         """Return the plans of a set, parsed: what has the same digest is the same set."""
         with self._sets_lock:
             if row.digest in self._sets:
                 self._sets.move_to_end(row.digest)
                 return self._sets[row.digest]
         plans = tuple(
-            read_plan(look.content(member.version), subject=f"version {member.number} of plan {member.plan}")
+            read_plan(reader.content(member.version), subject=f"version {member.number} of plan {member.plan}")
             for member in row.members
         )
         with self._sets_lock:
@@ -156,18 +156,18 @@ class SetsBoard(PlansView):
         """
         rules = self._rules()
         sheet = self.set_sheet(person, number)
-        if sheet is None or sheet.standing.mark is SheetMark.DRAFT:
-            found = "none" if sheet is None else f"it {sheet.standing.state}"
+        if sheet is None or sheet.status.mark is SheetMark.DRAFT:
+            actual = "none" if sheet is None else f"it {sheet.status.state}"
             raise PlanError(
-                f"Set {number}: expected an approved set of plans, found {found}. Nothing was packed.",
+                f"Set {number}: expected an approved set of plans, found {actual}. Nothing was packed.",
                 fix="Export a set that enough people approve.",
             )
-        with self._looking(person, "Exporting the set of plans") as look:
-            newest = look.newest_of([member.row.id for member in sheet.members])
-            results = standings(look, newest, rules=rules, now=self._clock())
-            content = look.set_content(number)
+        with self._looking(person, "Exporting the set of plans") as reader:
+            newest = reader.newest_of([member.row.id for member in sheet.members])
+            results = standings(reader, newest, rules=rules, now=self._clock())
+            content = reader.set_content(number)
             packed = [
-                PackedPlan(entry=member.entry, plan=plan, content=look.content(member.member.version))
+                PackedPlan(entry=member.entry, plan=plan, content=reader.content(member.member.version))
                 for member, plan in zip(sheet.members, sheet.plans, strict=True)
             ]
         # What was said of a plan alone comes first, as whoever applies it counts it.
@@ -217,7 +217,7 @@ class SetsBoard(PlansView):
             drifts: What has changed on the clusters, by the number of the plan, where the page looked.
         """
         verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
-        wanted = SetDecision(
+        requested = SetDecision(
             digest=digest,
             verdict=verdict,
             typed=typed,
@@ -225,7 +225,7 @@ class SetsBoard(PlansView):
             in_spite_of=dict(in_spite_of),
             drifts=dict(drifts),
         )
-        return self._together(verb, person, digest, lambda steps: deciding.decide(steps, number, wanted))
+        return self._together(verb, person, digest, lambda steps: deciding.decide(steps, number, requested))
 
     def _together(
         self, verb: Verb, person: Person | None, digest: str, tried: Callable[[Steps], Done | Refusal]
@@ -258,14 +258,14 @@ class SetsBoard(PlansView):
         )
 
     def _record_refusal(self, verb: Verb, person: Person | None, digest: str, refused: Refusal) -> None:
-        told = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")
+        answer = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")
         with self._reviews.changing(f"To {verb} a set of plans") as change:
             try:
                 rules = self._rules()
             except ConfigError:
                 rules = None
             at = self._clock()
-            change.record(written(verb, person, told, rules=rules, at=at, plan=None, digest=digest, before=None))
+            change.record(written(verb, person, answer, rules=rules, at=at, plan=None, digest=digest, before=None))
 
 
 def _is_of_set(envelope: bytes) -> bool:

@@ -47,75 +47,78 @@ class _Part:
     matter: Matter
 
 
-def decide(steps: Steps, number: int, wanted: SetDecision) -> DecideSetAnswer:
+def decide(steps: Steps, number: int, requested: SetDecision) -> DecideSetAnswer:
     """Sign one decision about exactly the plans of a set, and keep it with each of them that still waits."""
     row = steps.change.plan_set(number)
     if row is None:
         return NO_SET
-    verb = Verb.APPROVE if wanted.verdict is Verdict.APPROVED else Verb.REJECT
+    verb = Verb.APPROVE if requested.verdict is Verdict.APPROVED else Verb.REJECT
     whole = steps.attempt(verb, None, row.digest)
     person = whole.admitted()
     if isinstance(person, NotAllowed):
         return person
-    closed = _why_not_now(steps, row, wanted)
+    closed = _why_not_now(steps, row, requested)
     if closed is not None:
         return closed
     document = read_plan_set(steps.change.set_content(number), subject=f"set {number}")
     jobs = [entry.job for entry in document.plans]
-    parts = _parts(steps, verb, wanted, jobs, row.members)
+    parts = _parts(steps, verb, requested, jobs, row.members)
     if not isinstance(parts, list):
         return parts
-    untyped = _why_not_typed(row, wanted, parts)
+    untyped = _why_not_typed(row, requested, parts)
     if untyped is not None:
         return untyped
     try:
-        signed = deciding.sign(whole, row.digest, wanted.verdict, plans=tuple(each.digest for each in row.members))
+        digests = tuple(member.digest for member in row.members)
+        signed = deciding.sign(whole, row.digest, requested.verdict, plans=digests)
     except OffsetwiseError as error:
         return NotAllowed(why=error.problem, fix=error.fix)
-    counted = [_kept(steps, part, signed, wanted.remark) for part in parts]
+    counted = [_store(steps, part, signed, requested.remark) for part in parts]
     steps.next()
     answer = DecidedSet(
         number=number,
         digest=row.digest,
-        verdict=wanted.verdict,
+        verdict=requested.verdict,
         envelope=signed.envelope,
         plans=len(parts),
         counted=min(counted),
         required=steps.rules.decisions.required,
     )
-    whole.details.update(set=number, plans=len(parts), verdict=wanted.verdict)
+    whole.details.update(set=number, plans=len(parts), verdict=requested.verdict)
     whole.record(answer)
     return answer
 
 
-def _why_not_now(steps: Steps, row: SetRow, wanted: SetDecision) -> NotAllowed | None:
-    if wanted.digest != row.digest:
-        return NotAllowed(why=f"{wanted.digest[:12]!a} is not the digest of set {row.id}.", fix="Open the set again.")
-    if wanted.remark and len(wanted.remark) > remarks.MAX_COMMENT:
+def _why_not_now(steps: Steps, row: SetRow, requested: SetDecision) -> NotAllowed | None:
+    if requested.digest != row.digest:
         return NotAllowed(
-            why=f"A remark has up to {remarks.MAX_COMMENT:,} characters, and this one has {len(wanted.remark):,}.",
+            why=f"{requested.digest[:12]!a} is not the digest of set {row.id}.", fix="Open the set again."
+        )
+    if requested.remark and len(requested.remark) > remarks.MAX_COMMENT:
+        return NotAllowed(
+            why=f"A remark has up to {remarks.MAX_COMMENT:,} characters, and this one has {len(requested.remark):,}.",
             fix="Say it in fewer words.",
         )
     newest = steps.change.newest_of([member.plan for member in row.members])
-    standing = standing_of(row, newest, standings(steps.change, newest, rules=steps.rules, now=steps.now))
-    if standing.state is SetState.CHANGED:
-        plans = ", ".join(map(str, standing.changed[:5]))
+    status = standing_of(row, newest, standings(steps.change, newest, rules=steps.rules, now=steps.now))
+    if status.state is SetState.CHANGED:
+        plans = ", ".join(map(str, status.changed[:5]))
         return NotAllowed(
             why=f"The set was changed since it was submitted: plan {plans} was edited, withdrawn or decided alone.",
             fix="Ask its author to submit the set again.",
         )
-    if standing.state is not SetState.SUBMITTED:
-        return NotAllowed(why=f"Set {row.id} is {standing.state} already.", fix="Nothing is left to decide about it.")
-    if standing.alone and wanted.verdict is Verdict.REJECTED:
+    if status.state is not SetState.SUBMITTED:
+        return NotAllowed(why=f"Set {row.id} is {status.state} already.", fix="Nothing is left to decide about it.")
+    if status.alone and requested.verdict is Verdict.REJECTED:
         return NotAllowed(
-            why=f"{standing.alone:,} of its plans are approved alone, so the set as a whole is not rejected.",
+            why=f"{status.alone:,} of its plans are approved alone, so the set as a whole is not rejected.",
             fix="Reject the others one by one.",
         )
     return None
 
 
 def _parts(
-    steps: Steps, verb: Verb, wanted: SetDecision, jobs: Sequence[str], members: Sequence[SetMember]
+    steps: Steps, verb: Verb, requested: SetDecision, jobs: Sequence[str], members: Sequence[SetMember]
 ) -> list[_Part] | NotAllowed | RefusedOf:
     """Return each plan that waits for this decision, or the first one that may not be decided so about. Writes nothing.
 
@@ -124,17 +127,17 @@ def _parts(
     parts = []
     for job, member in zip(jobs, members, strict=True):
         attempt = steps.attempt(verb, member.plan, member.digest)
-        if wanted.verdict is Verdict.APPROVED and _has_approved(attempt):
-            barred = _why_barred(attempt)
-            if barred is not None:
-                return RefusedOf(job=job, plan=member.plan, why=barred.why, fix=barred.fix)
+        if requested.verdict is Verdict.APPROVED and _has_approved(attempt):
+            objection = _why_barred(attempt)
+            if objection is not None:
+                return RefusedOf(job=job, plan=member.plan, why=objection.why, fix=objection.fix)
             continue
         decision = ReviewDecision(
             digest=member.digest,
-            verdict=wanted.verdict,
+            verdict=requested.verdict,
             typed=None,
-            drifts=wanted.drifts.get(member.plan, ()),
-            in_spite_of=wanted.in_spite_of,
+            drifts=requested.drifts.get(member.plan, ()),
+            in_spite_of=requested.in_spite_of,
         )
         matter = deciding.decidable(attempt, decision, confirmed=True)
         if not isinstance(matter, Matter):
@@ -166,22 +169,22 @@ def _has_approved(attempt: Attempt) -> bool:
         return False
     if row.state in (State.APPROVED, State.APPLIED):
         return True
-    counted = attempt.standing(row, attempt.change.version(row.id, row.number)).counted
+    counted = attempt.status(row, attempt.change.version(row.id, row.number)).counted
     return any(may_be_one(decision.by, who(person)) for decision in counted)
 
 
-def _why_not_typed(row: SetRow, wanted: SetDecision, parts: Sequence[_Part]) -> NotAllowed | None:
-    if wanted.verdict is not Verdict.APPROVED:
+def _why_not_typed(row: SetRow, requested: SetDecision, parts: Sequence[_Part]) -> NotAllowed | None:
+    if requested.verdict is not Verdict.APPROVED:
         return None
     facts = [(VersionFacts.load(part.matter.newest.facts), part) for part in parts]
-    if not any(each.confirm is not None or _unmet(each, part) for each, part in facts):
+    if not any(fact.confirm is not None or _unmet(fact, part) for fact, part in facts):
         return None
     expected = confirmation(row)
-    if wanted.typed == expected:
+    if requested.typed == expected:
         return None
     return NotAllowed(
         why=f"A plan of this set has unsafe rows or open checks: expected {expected!r} to be typed, found "
-        f"{(wanted.typed or '')[:80]!a}.",
+        f"{(requested.typed or '')[:80]!a}.",
         fix=f"Look at the rows marked unsafe and the open checks, then type {expected}.",
     )
 
@@ -191,7 +194,7 @@ def _unmet(facts: VersionFacts, part: _Part) -> bool:
     return bool(facts.not_met(lambda: attempt.plans.get(attempt.change, part.matter.newest)))
 
 
-def _kept(steps: Steps, part: _Part, signed: SignedDecision, remark: str) -> int:
+def _store(steps: Steps, part: _Part, signed: SignedDecision, remark: str) -> int:
     """Keep the decision with one plan, with its row of the audit log; return how many approvals count then."""
     about = signed.said.about(part.matter.newest.digest)
     if about is None:

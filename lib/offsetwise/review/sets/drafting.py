@@ -57,14 +57,14 @@ def submit(steps: Steps, drafted: DraftedSet) -> SubmitSetAnswer:
     document = read_plan_set(drafted.content, subject="the set of plans")
     members: list[SetMember] = []
     for entry, version in zip(document.plans, drafted.plans, strict=True):
-        kept = _kept(steps, entry, version)
-        if isinstance(kept, RefusedOf):
-            return kept
-        members.append(kept)
+        outcome = _store(steps, entry, version)
+        if isinstance(outcome, RefusedOf):
+            return outcome
+        members.append(outcome)
     return _added(steps, document, drafted.content, members)
 
 
-def _kept(steps: Steps, entry: PlanOfSet, drafted: DraftedVersion) -> SetMember | RefusedOf:
+def _store(steps: Steps, entry: PlanOfSet, drafted: DraftedVersion) -> SetMember | RefusedOf:
     """Keep and submit one plan."""
     if drafted.digest != entry.digest:
         raise AssertionError("a plan that its set does not name")
@@ -178,7 +178,7 @@ def _submitted_again(steps: Steps, entry: PlanOfSet, newest: SetMember, state: S
     if row is None:
         raise AssertionError("a plan that was there is not")
     version = steps.change.version(newest.plan, newest.number)
-    result = steps.attempt(Verb.SUBMIT, newest.plan, newest.digest).standing(row, version)
+    result = steps.attempt(Verb.SUBMIT, newest.plan, newest.digest).status(row, version)
     if state is not State.DRAFT and not result.expired:
         return None
     return _submitted(steps, entry, newest.plan)

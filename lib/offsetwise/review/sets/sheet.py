@@ -39,7 +39,7 @@ class MemberSheet:
     """The version that the set has."""
     row: PlanRow
     newest: VersionRow
-    standing: VersionStanding
+    status: VersionStanding
     """Of its newest version."""
     editors: tuple[EditorRow, ...]
     facts: VersionFacts
@@ -92,7 +92,7 @@ class SetSheet:
     """In the order in which they are applied."""
     plans: tuple[Plan, ...]
     """The version of each that the set has, parsed; in the same order."""
-    standing: SetStanding
+    status: SetStanding
 
     @property
     def digest(self) -> str:
@@ -142,9 +142,9 @@ def standing_of(
     return SetStanding(
         state=state,
         changed=changed,
-        expired=state in (SetState.SUBMITTED, SetState.APPROVED) and any(each.expired for each in counts),
-        counted=min(len(each.counted) for each in counts),
-        required=max(each.required for each in counts),
+        expired=state in (SetState.SUBMITTED, SetState.APPROVED) and any(status.expired for status in counts),
+        counted=min(len(status.counted) for status in counts),
+        required=max(status.required for status in counts),
         applied=sum(plan.state is State.APPLIED for plan in rows),
         alone=sum(plan.state is State.APPROVED for plan in rows) if state is SetState.SUBMITTED else 0,
     )

@@ -224,9 +224,9 @@ class Client:
         # What was told meanwhile waits to be heard, and tells less.
         while self.admin.poll(0):
             pass
-        seen = self._statistics
+        previous = self._statistics
         end = time.monotonic() + 10
-        while self._statistics < seen + 2 and time.monotonic() < end:
+        while self._statistics < previous + 2 and time.monotonic() < end:
             self.admin.poll(_POLL_S)
 
     def _hung_up(self) -> bool:

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from offsetwise.client_properties import AddressedCluster, ClientProperties, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.access import Step, StepName, StepResult
 from offsetwise.streams.kafka.client import Client, Deadline, is_authorisation, reason
 from offsetwise.streams.kafka.groups import read_groups
@@ -54,7 +54,7 @@ def try_connection(
     topic: str | None = None,
     groups: tuple[str, ...] = (),
     timeout_s: float = TIME_LIMIT_S,
-    progress: Progress = unheard,
+    progress: Progress = no_progress,
 ) -> tuple[Step, ...]:
     """Try to reach a cluster, step by step, and say of each step how it went.
 
@@ -79,7 +79,7 @@ def try_connection(
             steps.append(Step(name=name, state=StepResult.SKIPPED, said=because))
             continue
         progress(name, 0, 1)
-        step = _taken(name, trial)
+        step = _timed(name, trial)
         progress(name, 1, 1)
         steps.append(step)
         if step.state is StepResult.FAILED:
@@ -87,7 +87,7 @@ def try_connection(
     return tuple(steps)
 
 
-def _taken(name: StepName, trial: _Trial) -> Step:
+def _timed(name: StepName, trial: _Trial) -> Step:
     began = time.monotonic()
     state = StepResult.OK
     try:
@@ -176,15 +176,15 @@ class _Trial:
     def _metadata(self) -> _StepAnswer:
         if self.client is None:
             self._contact()
-        found = self.metadata
-        topics = [name for name in found.topics if not name.startswith("__")]
+        metadata = self.metadata
+        topics = [name for name in metadata.topics if not name.startswith("__")]
         brokers = tuple(
             BrokerAddress(server=f"{broker.host}:{broker.port}", ip=broker.host, port=broker.port)
-            for broker in found.brokers.values()
+            for broker in metadata.brokers.values()
         )
         _, wrong, _ = connect(brokers, self._limit_s())
-        said = f"Cluster id {found.cluster_id}, {many(len(brokers), 'broker')}, {many(len(topics), 'topic')}."
-        if not found.topics:
+        said = f"Cluster id {metadata.cluster_id}, {many(len(brokers), 'broker')}, {many(len(topics), 'topic')}."
+        if not metadata.topics:
             return _StepAnswer(
                 f"{said} It is empty, or the user may not see any topic.",
                 "Grant DESCRIBE on the topics, or check that this is the right cluster.",
@@ -200,11 +200,11 @@ class _Trial:
     def _offsets(self) -> _StepAnswer:
         assert self.client is not None  # noqa: S101 - the step before made it
         topic, partition = self._partition()
-        asked = {
+        requests = {
             kind: list_offsets(self.client, {(topic, partition): spec})
             for kind, spec in (("start", EARLIEST), ("end", LATEST))
         }
-        answers = {kind: found[topic, partition] for kind, found in take_logs(self.client, asked).items()}
+        answers = {kind: logs[topic, partition] for kind, logs in take_logs(self.client, requests).items()}
         error = next((answer.error for answer in answers.values() if answer.error), None)
         if error is not None:
             raise _FailedError(
@@ -268,8 +268,8 @@ class _Trial:
         topics = self.metadata.topics
         if not topics:
             raise _SkippedError("The cluster shows no topic to ask about.")
-        wanted = [self.topic] if self.topic in topics else sorted(topics, key=_internal_last)
-        for name in wanted:
+        names = [self.topic] if self.topic in topics else sorted(topics, key=_internal_last)
+        for name in names:
             for index, partition in sorted(topics[name].partitions.items()):
                 if partition.leader >= 0:
                     return str(name), int(index)

@@ -34,7 +34,7 @@ def read_facts(config: AddressedCluster, *, timeout_s: float = 20) -> Transactio
         apis = {node: wire.ask(node, _api_versions()) for node in nodes}
         settings = {node: wire.ask(node, _settings(node)) for node in nodes if apis[node] is not None}
         authorizer, grants = _grants(wire, nodes)
-    brokers = tuple(_broker(node, apis[node], found) for node, found in settings.items())
+    brokers = tuple(_broker(node, apis[node], broker_settings) for node, broker_settings in settings.items())
     silent = tuple(node for node in nodes if apis[node] is None)
     return TransactionFacts(name=config.name, brokers=brokers, silent=silent, authorizer=authorizer, grants=grants)
 

@@ -70,20 +70,20 @@ def read_groups(
     if names == ():
         return (), []
     listed = _list(client)
-    asked = [] if names is None else _offsets(client, sorted(set(names)))
+    requests = [] if names is None else _offsets(client, sorted(set(names)))
     states, unlisted = _states(client, listed)
     problems: list[tuple[str | None, Problem]] = [(None, problem) for problem in unlisted]
     others = _others(client, None if names is None else set(names) - states.keys())
     states |= {name: (other.state.state, other.state.type, None) for name, other in others.items()}
     shared = {name: other for name, other in others.items() if other.state.is_share_group}
     if names is None:
-        asked = _offsets(client, sorted(states.keys() - shared.keys()))
-    answers = {name: _answer(client, future) for name, future in sorted(asked, key=itemgetter(0))}
+        requests = _offsets(client, sorted(states.keys() - shared.keys()))
+    answers = {name: _answer(client, future) for name, future in sorted(requests, key=itemgetter(0))}
     answers |= {name: ((), other.failure) for name, other in shared.items()}
     marked = [name for name, (entries, _) in answers.items() if any(map(_has_metadata, entries))]
     metadata = _read_with_metadata(client, marked)
     problems += [(name, _without_metadata(name, client.config.name)) for name in marked if name not in metadata]
-    refused = {name for name, future in asked if _says_no_group(future)}
+    refused = {name for name, future in requests if _says_no_group(future)}
     groups = []
     for name, (entries, error) in sorted(answers.items()):
         # A group that is not listed does not exist, unless some were not listed or the user may not see it.
@@ -127,14 +127,14 @@ def _list(client: Client) -> Future[Any]:
     return listed
 
 
-def _states(client: Client, asked: Future[Any]) -> tuple[dict[str, Listed], list[Problem]]:
+def _states(client: Client, future: Future[Any]) -> tuple[dict[str, Listed], list[Problem]]:
     """Return state and type of every group listed, and whether consumers subscribed with it; and what is wrong.
 
     A broker lists none while it loads one partition of `__consumer_offsets`, as it does for a moment after a cluster's
     first group: it is asked again, in the time there is.
     """
     try:
-        listed = asked.result(timeout=client.deadline.grace_s())
+        listed = future.result(timeout=client.deadline.grace_s())
         while not client.deadline.passed and any(error.code() in _NO_COORDINATOR for error in listed.errors):
             time.sleep(_PAUSE_S)
             listed = _list(client).result(timeout=client.deadline.grace_s())
@@ -161,19 +161,19 @@ def _unlisted(client: Client, why: str) -> Problem:
 
 
 def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
-    places = {name: place_of(name, client.coordinators) for name in names}
-    names = sorted(names, key=lambda name: str(places[name]))
+    coordinator_keys = {name: place_of(name, client.coordinators) for name in names}
+    names = sorted(names, key=lambda name: str(coordinator_keys[name]))
     results: list[tuple[str, Future[Any]]] = []
     for first in range(0, len(names), _ASKED_AT_ONCE):
         share = names[first : first + _ASKED_AT_ONCE]
-        speakers = {places[name]: name for name in share}
+        speakers = {coordinator_keys[name]: name for name in share}
         ready = {} if client.deadline.passed else _coordinated(client, list(speakers.values()))
         # The newest of the share before: it is most likely answered last, and each wait costs a switch between threads,
         # which takes long on a busy machine.
         for _, future in reversed(results[max(0, first - _ASKED_AT_ONCE) : first]):
             _failure(client, future)
         for name in share:
-            speaker = speakers[places[name]]
+            speaker = speakers[coordinator_keys[name]]
             results.append((name, _ask(client, name, ready.get(speaker, _late()), own=speaker == name)))
     return results
 

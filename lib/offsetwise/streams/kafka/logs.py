@@ -79,18 +79,18 @@ def _ask_range(client: Client, keys: Sequence[Key]) -> dict[str, Asked]:
     }
 
 
-def list_offsets(client: Client, wanted: Mapping[Key, int], *, committed: bool = False, calls: int = CALLS) -> Asked:
+def list_offsets(client: Client, requested: Mapping[Key, int], *, committed: bool = False, calls: int = CALLS) -> Asked:
     """Put one question for many partitions: EARLIEST, LATEST, or a time (epoch ms); in so many calls at most."""
     return tuple(
         (
             keys,
             client.admin.list_offsets_together(
-                [RequestedPartition(topic, number, wanted[topic, number]) for topic, number in keys],
+                [RequestedPartition(topic, number, requested[topic, number]) for topic, number in keys],
                 committed=committed,
                 timeout_s=client.deadline.left_s(),
             ),
         )
-        for keys in shares(tuple(wanted), calls)
+        for keys in shares(tuple(requested), calls)
     )
 
 
@@ -100,10 +100,10 @@ def shares(keys: Sequence[Key], calls: int = CALLS) -> list[Sequence[Key]]:
     return [keys[first : first + size] for first in range(0, len(keys), size)]
 
 
-def take_logs(client: Client, asked: Mapping[str, Asked]) -> dict[str, dict[Key, LogAnswer]]:
+def take_logs(client: Client, requests: Mapping[str, Asked]) -> dict[str, dict[Key, LogAnswer]]:
     """Wait for the answers, until the client's deadline. Every partition asked about has one."""
     results = {}
-    for kind, calls in asked.items():
+    for kind, calls in requests.items():
         results[kind] = answers = dict[Key, LogAnswer]()
         for keys, future in calls:
             answers |= _answers(client, keys, future)
@@ -136,20 +136,20 @@ def log_ranges(
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    wanted = [*partitions]
-    if not wanted:
+    requested = [*partitions]
+    if not requested:
         return {}
     client = Client(config, timeout_s=timeout_s)
     contacted = client.contact()
-    there = [at for at in wanted if at.partition in _numbers(contacted.topics.get(at.topic))]
+    there = [at for at in requested if at.partition in _numbers(contacted.topics.get(at.topic))]
     ids = describe_topics(client, sorted({at.topic for at in there}))
     answers = take_logs(client, _ask_range(client, there))
     names = {topic: topic_id(client, described)[0] for topic, described in ids.items()}
-    return {at: _seen_log(at, answers, names, contacted.cluster_id or None) for at in wanted}
+    return {at: _seen_log(at, answers, names, contacted.cluster_id or None) for at in requested}
 
 
 def look_at_logs(
-    config: AddressedCluster, topics: tuple[str, ...], seen: Mapping[TopicPartition, int], *, timeout_s: float = 20
+    config: AddressedCluster, topics: tuple[str, ...], previous: Mapping[TopicPartition, int], *, timeout_s: float = 20
 ) -> LogsLook:
     """Look once; see `streams.abilities.LooksAtLogs`."""
     client = Client(config, timeout_s=timeout_s)
@@ -167,7 +167,7 @@ def look_at_logs(
         for name, topic in there.items()
         for number in topic.partitions
     }
-    moved = [at for at, log in logs.items() if at in seen and log.end is not None and log.end != seen[at]]
+    moved = [at for at, log in logs.items() if at in previous and log.end is not None and log.end != previous[at]]
     return LogsLook(
         cluster_id=contacted.cluster_id or None,
         logs=logs,
@@ -190,21 +190,21 @@ def _offsets(
         return [{} for _ in questions]
     client = Client(config, timeout_s=timeout_s)
     metadata = client.contact().topics
-    asked = {
+    requests = {
         str(number): list_offsets(
             client,
             {
                 (partition.topic, partition.partition): spec
-                for partition, spec in wanted.items()
+                for partition, spec in question.items()
                 if partition.topic in metadata and partition.partition in metadata[partition.topic].partitions
             },
         )
-        for number, wanted in enumerate(questions)
+        for number, question in enumerate(questions)
     }
-    answers = take_logs(client, asked)
+    answers = take_logs(client, requests)
     return [
-        {at: answers[str(number)].get((at.topic, at.partition), _NOTHING).offset for at in wanted}
-        for number, wanted in enumerate(questions)
+        {at: answers[str(number)].get((at.topic, at.partition), _NOTHING).offset for at in question}
+        for number, question in enumerate(questions)
     ]
 
 
@@ -233,8 +233,8 @@ def describe_topics(client: Client, names: Sequence[str]) -> dict[str, Future[An
     """Ask for descriptions of topics, which have their ids."""
     if not names:
         return {}
-    asked = client.admin.describe_topics(TopicCollection([*names]), request_timeout=client.deadline.left_s())
-    return dict(asked)
+    futures = client.admin.describe_topics(TopicCollection([*names]), request_timeout=client.deadline.left_s())
+    return dict(futures)
 
 
 def topic_id(client: Client, described: Future[Any]) -> tuple[str | None, Failure | None]:
@@ -253,10 +253,10 @@ def _uuid_text(topic_id: Any) -> str | None:
 
 def _answers(client: Client, keys: Sequence[Key], future: Future[Any]) -> dict[Key, LogAnswer]:
     try:
-        told = future.result(timeout=client.deadline.grace_s())
+        results = future.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
         return dict.fromkeys(keys, LogAnswer(error=failure(error)))
-    return dict.fromkeys(keys, _SILENT) | {(at.topic, at.partition): _answer(result) for at, result in told.items()}
+    return dict.fromkeys(keys, _SILENT) | {(at.topic, at.partition): _answer(result) for at, result in results.items()}
 
 
 def _answer(result: Any) -> LogAnswer:

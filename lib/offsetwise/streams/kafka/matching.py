@@ -35,7 +35,7 @@ class _MatchedRecord(NamedTuple):
 class _PartitionRead:
     """What is to be read of one partition, and was read."""
 
-    wanted: WantedRecords
+    request: WantedRecords
     start: int
     end: int
     """Where reading stops at the latest."""
@@ -60,7 +60,7 @@ class _PartitionRead:
 class TopicCopies:
     """Reads copies in the partitions of a topic, which a link chooses as it likes."""
 
-    called: ClassVar[str] = "partition"
+    part_label: ClassVar[str] = "partition"
     config: ClusterConfig
     isolation: IsolationLevel
     logs: Mapping[int, LogRange]
@@ -80,31 +80,31 @@ class TopicCopies:
             self.record,
         )
         try:
-            left, size = {number: partition_read.start for number, partition_read in parts.items()}, _AT_FIRST
-            while left:
+            remaining, size = {number: partition_read.start for number, partition_read in parts.items()}, _AT_FIRST
+            while remaining:
                 ranges = [
-                    Range(number, parts[number].wanted.topic, parts[number].wanted.partition, start, end)
-                    for number, start in left.items()
+                    Range(number, parts[number].request.topic, parts[number].request.partition, start, end)
+                    for number, start in remaining.items()
                     for end in (min(start + size, parts[number].end),)
                 ]
                 reader.begin(ranges)
                 given = reader.finish()
                 _refuse(self.config.name, reader.unread.values())
-                left = {}
-                for each in ranges:
-                    part = parts[each.task]
-                    part.records += given[each.task]
+                remaining = {}
+                for span in ranges:
+                    part = parts[span.task]
+                    part.records += given[span.task]
                     spent = sum(record.size for record in part.records)
-                    if each.end < part.end and spent < part.wanted.most_bytes:
-                        left[each.task] = each.end
-                    elif each.end < part.end:
+                    if span.end < part.end and spent < part.request.most_bytes:
+                        remaining[span.task] = span.end
+                    elif span.end < part.end:
                         part.at_end = False
                 size *= _GROWTH
         finally:
             reader.close()
         return [parts[number].window if number in parts else _UNKNOWN for number in range(len(tasks))]
 
-    def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> int:  # noqa: ARG002 - offsets tell everything
+    def position_at(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> int:  # noqa: ARG002 - offsets tell everything
         """Return the offset of a record; behind the last one, the next offset."""
         window, start = windows[number], self.logs[number].log_start
         if start is not None and ((index == 0 and window.whole) or not window.numbers):
@@ -132,7 +132,7 @@ class TopicCopies:
             start = low if small or since is None else min(max(low, since), high)
             end = high if small else min(high, start + records.most_records)
             yield _PartitionRead(
-                wanted=records, start=start, end=end, whole=start == low, at_end=end == high, records=[]
+                request=records, start=start, end=end, whole=start == low, at_end=end == high, records=[]
             )
 
     def record(self, message: Any) -> _MatchedRecord:
@@ -162,60 +162,64 @@ def _refuse(name: str, unread: Iterable[Unread]) -> None:
     Raises:
         ClusterError: The cluster refuses to be read, or gives no answer.
     """
-    for each in unread:
-        kind, fix = _UNREAD.get(each.failure, (ClusterError, "Compare again: the topic changed while it was read."))
-        raise kind(f"Cluster {name!r}: expected records, but {each.told}. No result was used.", fix=fix)
+    for unread_range in unread:
+        kind, fix = _UNREAD.get(
+            unread_range.failure, (ClusterError, "Compare again: the topic changed while it was read.")
+        )
+        raise kind(f"Cluster {name!r}: expected records, but {unread_range.message}. No result was used.", fix=fix)
 
 
 def read_again(
-    config: ClusterConfig, wanted: Sequence[Stretch], *, isolation: IsolationLevel, identified: Identified
+    config: ClusterConfig, requests: Sequence[Stretch], *, isolation: IsolationLevel, identified: Identified
 ) -> list[ReadStretch]:
     """Read stretches of partitions, all by one consumer; see `streams.reader.ReadAgain`.
 
     Where nothing says with which record one begins, it begins `EDGE` offsets below the place.
     """
-    results = log_ranges(config, {stretch.topic_partition for stretch in wanted})
+    results = log_ranges(config, {stretch.topic_partition for stretch in requests})
     committed = isolation is IsolationLevel.READ_COMMITTED
-    seen = (results[stretch.topic_partition] for stretch in wanted)
-    logs = [LogRange(log_start=log.log_start, lso=None, hw=log.lso if committed else log.hw) for log in seen]
+    observed = (results[stretch.topic_partition] for stretch in requests)
+    logs = [LogRange(log_start=log.log_start, lso=None, hw=log.lso if committed else log.hw) for log in observed]
     copies = TopicCopies(config=config, isolation=isolation, logs={}, own_times=False, identified=identified)
     reader = RangeReader(
         consumer_configuration(client_properties(config)) | {"isolation.level": isolation.value}, copies.record
     )
     try:
-        ranges = [_range(number, stretch, logs[number]) for number, stretch in enumerate(wanted)]
+        ranges = [_range(number, stretch, logs[number]) for number, stretch in enumerate(requests)]
         reader.begin(ranges)
         given = reader.finish()
         _refuse(config.name, reader.unread.values())
     finally:
         reader.close()
     return [
-        _read_stretch(stretch, ranges[number], given[number], logs[number]) for number, stretch in enumerate(wanted)
+        _read_stretch(stretch, ranges[number], given[number], logs[number]) for number, stretch in enumerate(requests)
     ]
 
 
-def _range(number: int, wanted: Stretch, log: LogRange) -> Range:
+def _range(number: int, stretch: Stretch, log: LogRange) -> Range:
     start, end = offset_or_none(log.log_start) or 0, offset_or_none(log.hw) or 0
-    place = offset_or_none(wanted.place)
-    place = end if place is None else place
-    first, final = offset_or_none(wanted.first), offset_or_none(wanted.final)
-    low = place - EDGE if first is None else first
-    high = place + EDGE if final is None else final + 1
+    offset = offset_or_none(stretch.position)
+    offset = end if offset is None else offset
+    first, final = offset_or_none(stretch.first), offset_or_none(stretch.final)
+    low = offset - EDGE if first is None else first
+    high = offset + EDGE if final is None else final + 1
     high = min(high, low + MOST, end)
     low = min(max(low, start), high)
-    return Range(number, wanted.topic, wanted.partition, low, high)
+    return Range(number, stretch.topic, stretch.partition, low, high)
 
 
-def _read_stretch(wanted: Stretch, read: Range, given: Sequence[_MatchedRecord], log: LogRange) -> ReadStretch:
-    place, final = offset_or_none(wanted.place), offset_or_none(wanted.final)
-    ends = {position for position in (wanted.first, wanted.final) if isinstance(position, int)}
+def _read_stretch(stretch: Stretch, read: Range, given: Sequence[_MatchedRecord], log: LogRange) -> ReadStretch:
+    offset, final = offset_or_none(stretch.position), offset_or_none(stretch.final)
+    ends = {position for position in (stretch.first, stretch.final) if isinstance(position, int)}
     enough = final is None or read.end > final or read.end == log.hw
     return ReadStretch(
-        below=tuple((each.offset, each.identity) for each in given if place is None or each.offset < place),
-        above=tuple((each.offset, each.identity) for each in given if place is not None and each.offset >= place),
+        below=tuple((record.offset, record.identity) for record in given if offset is None or record.offset < offset),
+        above=tuple(
+            (record.offset, record.identity) for record in given if offset is not None and record.offset >= offset
+        ),
         whole_below=enough,
         whole_above=enough,
-        gone=frozenset(end for end in ends if log.log_start is not None and end < log.log_start),
+        expired=frozenset(end for end in ends if log.log_start is not None and end < log.log_start),
     )
 
 

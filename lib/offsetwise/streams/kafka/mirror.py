@@ -50,11 +50,11 @@ def _bounds(
 ) -> dict[str, _MirrorReading]:
     led = [name for name in named if 0 in topics[name].partitions and topics[name].partitions[0].leader >= 0]
     first = [(name, 0) for name in led]
-    asked = {
+    requests = {
         "start": list_offsets(client, dict.fromkeys(first, EARLIEST)),
         "end": list_offsets(client, dict.fromkeys(first, LATEST)),
     }
-    answers = take_logs(client, asked)
+    answers = take_logs(client, requests)
     results = {name: _MirrorReading(0, 0, done=True, error=NO_LEADER) for name in named if name not in led}
     for name in led:
         start, end = answers["start"][name, 0], answers["end"][name, 0]

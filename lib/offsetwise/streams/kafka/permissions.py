@@ -136,10 +136,10 @@ def _escaped(char: str) -> str:
 
 
 def _command(start: str, operations: Sequence[str], kind: str, names: Sequence[str]) -> str:
-    asked = " ".join(f"--operation {operation}" for operation in operations)
+    options = " ".join(f"--operation {operation}" for operation in operations)
     # With "=", a name that begins with a dash is no option.
     resources = " ".join(f"--{kind}={quoted(name)}" for name in names)
-    return f"{start} \\\n  {asked} \\\n  {resources}"
+    return f"{start} \\\n  {options} \\\n  {resources}"
 
 
 def _granted(client: Client, resource: Resource, name: str, future: Future[Any]) -> Granted:
@@ -150,7 +150,9 @@ def _granted(client: Client, resource: Resource, name: str, future: Future[Any])
             return Granted(resource=resource, name=name)
         return Granted(resource=resource, name=name, error=reason(error))
     # confluent-kafka says None for a user that may do nothing.
-    return Granted(resource=resource, name=name, operations=tuple(sorted(each.name for each in operations or ())))
+    return Granted(
+        resource=resource, name=name, operations=tuple(sorted(operation.name for operation in operations or ()))
+    )
 
 
 def _authorizer(client: Client, broker: int) -> bool | None:

@@ -58,7 +58,7 @@ class Unread:
     """Why a partition could not be read, and a clause that says more."""
 
     failure: RangeFailure
-    told: str
+    message: str
 
 
 @dataclass(slots=True)
@@ -72,9 +72,9 @@ class _Run(Generic[Made]):
     """Of the records read so far, ascending, as a partition gives them."""
     records: list[Made] = field(default_factory=list)
 
-    def of(self, wanted: Range) -> list[Made]:
+    def of(self, span: Range) -> list[Made]:
         """Return the records of one range."""
-        return self.records[bisect_left(self.offsets, wanted.start) : bisect_left(self.offsets, wanted.end)]
+        return self.records[bisect_left(self.offsets, span.start) : bisect_left(self.offsets, span.end)]
 
 
 class RangeReader(Generic[Made]):
@@ -85,14 +85,14 @@ class RangeReader(Generic[Made]):
         made: Takes from a message what is kept of its record.
     """
 
-    def __init__(self, configuration: Mapping[str, Any], made: Callable[[Any], Made]) -> None:
+    def __init__(self, configuration: Mapping[str, Any], converter: Callable[[Any], Made]) -> None:
         from confluent_kafka import Consumer  # noqa: PLC0415 - not on all workers
 
-        self._made = made
-        self._told: deque[Any] = deque(maxlen=100)
-        self._consumer = Consumer({**configuration, "error_cb": self._told.append}, logger=_LOG)
+        self._convert = converter
+        self._errors: deque[Any] = deque(maxlen=100)
+        self._consumer = Consumer({**configuration, "error_cb": self._errors.append}, logger=_LOG)
         self._ahead: dict[TopicPartition, list[_Run[Made]]] = {}
-        self._found: defaultdict[int, list[Made]] = defaultdict(list)
+        self._results: defaultdict[int, list[Made]] = defaultdict(list)
         self._same: dict[int, int] = {}
         """Tasks that want what another one wants, by that one's number."""
         self._patience_s = STALL_S
@@ -104,14 +104,14 @@ class RangeReader(Generic[Made]):
         of_partition: defaultdict[TopicPartition, list[Range]] = defaultdict(list)
         first: dict[Range, int] = {}
         self._same = {}
-        for each in ranges:
-            leader = first.setdefault(replace(each, task=0), each.task)
-            if leader != each.task:
-                self._same[each.task] = leader
-            elif each.start < each.end:
-                of_partition[each.topic_partition].append(each)
+        for span in ranges:
+            leader = first.setdefault(replace(span, task=0), span.task)
+            if leader != span.task:
+                self._same[span.task] = leader
+            elif span.start < span.end:
+                of_partition[span.topic_partition].append(span)
         self._ahead = {key: _meeting(some) for key, some in of_partition.items()}
-        self._found = defaultdict(list)
+        self._results = defaultdict(list)
         self.unread = {}
         self._consumer.assign([self._at(key, runs[0].start) for key, runs in self._ahead.items()])
 
@@ -126,7 +126,7 @@ class RangeReader(Generic[Made]):
                 self._consumer.incremental_unassign([self._at(key) for key in finished])
                 for key in finished:
                     run = self._ahead[key].pop(0)
-                    self._found.update({each.task: run.of(each) for each in run.ranges})
+                    self._results.update({span.task: run.of(span) for span in run.ranges})
                 following = [key for key in finished if self._ahead[key]]
                 self._consumer.incremental_assign([self._at(key, self._ahead[key][0].start) for key in following])
                 self._ahead = {key: runs for key, runs in self._ahead.items() if runs}
@@ -135,10 +135,10 @@ class RangeReader(Generic[Made]):
             self._give_up(time.monotonic() - heard)
         self._consumer.unassign()
         for task, leader in self._same.items():
-            self._found[task] = self._found[leader]
+            self._results[task] = self._results[leader]
             if leader in self.unread:
                 self.unread[task] = self.unread[leader]
-        return self._found
+        return self._results
 
     def close(self) -> None:
         """End the consumer."""
@@ -160,7 +160,7 @@ class RangeReader(Generic[Made]):
     def _finish(self, key: TopicPartition, messages: Iterable[Any]) -> bool:
         """Keep what was asked for of one partition, and say whether it came to the end of its first range."""
         run = self._ahead[key][0]
-        start, end, made = run.start, run.end, self._made
+        start, end, converter = run.start, run.end, self._convert
         for message in messages:
             if message.error() is not None:
                 said = self._said(message, start, end)
@@ -173,7 +173,7 @@ class RangeReader(Generic[Made]):
             offset = message.offset()
             if start <= offset < end:
                 run.offsets.append(offset)
-                run.records.append(made(message))
+                run.records.append(converter(message))
             if offset >= end - 1:
                 return True
         return False
@@ -190,19 +190,19 @@ class RangeReader(Generic[Made]):
             try:
                 low, high = self._consumer.get_watermark_offsets(self._at(where), STALL_S)
             except KafkaException as failed:
-                self._told.append(failed.args[0])
+                self._errors.append(failed.args[0])
                 return False
             if start < low:
                 return True  # retention passed it: the caller reads the log starts again
             return Unread(RangeFailure.CUT_BACK, f"{where} ends at {high:,}, and {start:,} to {end:,} was to be read")
         if (failure := _failures().get(error.code())) is not None:
             return Unread(failure, f"{where}: {error.str()}")
-        self._told.append(error)
+        self._errors.append(error)
         return False
 
     def _give_up(self, silent_s: float) -> None:
         """Leave what is left, where the cluster refuses everything or was silent for too long."""
-        refused = next((error for error in self._told if error.code() in _failures()), None)
+        refused = next((error for error in self._errors if error.code() in _failures()), None)
         silent = silent_s > self._patience_s
         if refused is None and not silent:
             return
@@ -210,14 +210,14 @@ class RangeReader(Generic[Made]):
             if refused is not None:
                 self._leave(partition, Unread(_failures()[refused.code()], refused.str()))
             else:
-                said = f"; {self._told[-1].str()}" if self._told else ""
+                said = f"; {self._errors[-1].str()}" if self._errors else ""
                 message = f"nothing of {partition} came within {self._patience_s:.0f} s{said}"
                 self._leave(partition, Unread(RangeFailure.SILENT, message))
         if silent:
             self._patience_s = min(STALL_S, _STALL_AGAIN_S)
 
     def _leave(self, key: TopicPartition, why: Unread) -> None:
-        self.unread |= {each.task: why for run in self._ahead.pop(key) for each in run.ranges}
+        self.unread |= {span.task: why for run in self._ahead.pop(key) for span in run.ranges}
         self._consumer.incremental_unassign([self._at(key)])
 
     def _at(self, key: TopicPartition, offset: int = 0) -> Any:
@@ -229,12 +229,12 @@ class RangeReader(Generic[Made]):
 def _meeting(ranges: Iterable[Range]) -> list[_Run[Any]]:
     """Put ranges of one partition together that overlap or touch, ascending."""
     runs: list[_Run[Any]] = []
-    for each in sorted(ranges, key=lambda wanted: (wanted.start, wanted.end)):
-        if runs and each.start <= runs[-1].end:
-            runs[-1].end = max(runs[-1].end, each.end)
-            runs[-1].ranges.append(each)
+    for span in sorted(ranges, key=lambda span: (span.start, span.end)):
+        if runs and span.start <= runs[-1].end:
+            runs[-1].end = max(runs[-1].end, span.end)
+            runs[-1].ranges.append(span)
         else:
-            runs.append(_Run(each.start, each.end, [each]))
+            runs.append(_Run(span.start, span.end, [span]))
     return runs
 
 

@@ -49,10 +49,10 @@ def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> M
 
 
 def timestamps_at(
-    config: ClusterConfig, places: Iterable[record_times.Place]
+    config: ClusterConfig, positions: Iterable[record_times.Place]
 ) -> Mapping[record_times.Place, int | None]:
     """Read the times of records; see `streams.abilities.ReadsTimes`."""
-    return _timestamps_at(config, tuple(places))
+    return _timestamps_at(config, tuple(positions))
 
 
 def is_of_mirror(topic: str) -> bool:

@@ -22,7 +22,7 @@ _LITTLE_BYTES: Final = 65_536
 
 
 def timestamps_at(
-    config: AddressedCluster, places: Iterable[Place], *, timeout_s: float = 20
+    config: AddressedCluster, positions: Iterable[Place], *, timeout_s: float = 20
 ) -> dict[Place, int | None]:
     """Return the timestamp (epoch ms) of the first record at or after each place.
 
@@ -32,9 +32,9 @@ def timestamps_at(
         ClusterUnreachableError: No broker answered.
         ClusterAuthError: TLS, SASL or ACLs said no.
     """
-    wanted = sorted(set(places))
-    results: dict[Place, int | None] = dict.fromkeys(wanted)
-    if not wanted:
+    requested = sorted(set(positions))
+    results: dict[Place, int | None] = dict.fromkeys(requested)
+    if not requested:
         return results
     Client(config, timeout_s=timeout_s).contact()
     deadline = Deadline(timeout_s)
@@ -45,32 +45,32 @@ def timestamps_at(
         logger=LOGGER,
     )
     try:
-        left = wanted
-        while left and not deadline.passed:
+        remaining = requested
+        while remaining and not deadline.passed:
             # Several positions may stand in one partition, and a consumer reads it at one place at a time.
-            first = dict(reversed([(place[0], place) for place in left]))
+            first = dict(reversed([(position[0], position) for position in remaining]))
             some = list(first.values())[-_AT_ONCE:]
             _read(consumer, some, results, deadline)
-            left = sorted(set(left) - set(some))
+            remaining = sorted(set(remaining) - set(some))
     finally:
         consumer.close()
     return results
 
 
-def _read(consumer: Consumer, places: list[Place], found: dict[Place, int | None], deadline: Deadline) -> None:
-    waiting = {(at.topic, at.partition): (at, offset) for at, offset in places}
+def _read(consumer: Consumer, positions: list[Place], timestamps: dict[Place, int | None], deadline: Deadline) -> None:
+    waiting = {(at.topic, at.partition): (at, offset) for at, offset in positions}
     try:
-        consumer.assign([KafkaPartition(at.topic, at.partition, offset) for at, offset in places])
+        consumer.assign([KafkaPartition(at.topic, at.partition, offset) for at, offset in positions])
         while waiting and not deadline.passed:
             for message in consumer.consume(_AT_ONCE, timeout=min(_POLL_S, deadline.left_s())):
                 key = message.topic() or "", message.partition() or 0
-                place = waiting.get(key)
-                if place is None:
+                position = waiting.get(key)
+                if position is None:
                     continue
                 error = message.error()
                 if error is None:
                     kind, timestamp_ms = message.timestamp()
-                    found[place] = None if kind == TIMESTAMP_NOT_AVAILABLE else timestamp_ms
+                    timestamps[position] = None if kind == TIMESTAMP_NOT_AVAILABLE else timestamp_ms
                 elif error.retriable() and error.code() != KafkaError._PARTITION_EOF:
                     continue
                 del waiting[key]

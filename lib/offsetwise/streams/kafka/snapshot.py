@@ -100,11 +100,11 @@ class ClusterReading:
         Raises:
             ClusterAuthError: The user may read none of the topics.
         """
-        wanted = sorted(self.failures if topics is None else set(topics))
-        failures = {name: self.failures[name] for name in wanted}
+        names = sorted(self.failures if topics is None else set(topics))
+        failures = {name: self.failures[name] for name in names}
         if topics and all(why is not None and why.denied for why in failures.values()):
             raise self._not_authorised(topics)
-        states = tuple(self.topics[name] for name in wanted)
+        states = tuple(self.topics[name] for name in names)
         missing = {state.name for state in states if _is_missing(state, failures[state.name])}
         results = {name: why for name, why in failures.items() if not (name in missing and name in if_there)}
         name = self.config.name
@@ -120,7 +120,7 @@ class ClusterReading:
             problems=(
                 *_topic_problems(name, results, missing, asked_for_all=topics is None),
                 *_partition_problems(name, states),
-                *_config_problems(name, {each: self.config_failures.get(each) for each in wanted}),
+                *_config_problems(name, {topic: self.config_failures.get(topic) for topic in names}),
                 *self._problems_of(groups),
                 *self.mirror_problems,
             ),
@@ -169,7 +169,7 @@ def read_whole(
     taken_at = time_of(datetime.now(UTC))
     client = Client(config, timeout_s=timeout_s, counter=counter)
     contacted = client.contact()
-    requests = _TopicRequests.send(client, contacted.topics, _wanted(contacted.topics, topics))
+    requests = _TopicRequests.send(client, contacted.topics, _requested_topics(contacted.topics, topics))
     group_states, group_problems = read_groups(client, groups, contacted.topics)
     mirror_state, mirror_problems = read_mirror(client, contacted.topics) if mirror else (MirrorState(), [])
     topic_states, failures, config_failures = requests.results()
@@ -230,7 +230,7 @@ class _TopicRequests:
         return states, failures, {name: why for name, (_, why) in configs.items() if why is not None}
 
 
-def _wanted(metadata: Mapping[str, Any], topics: tuple[str, ...] | None) -> list[str]:
+def _requested_topics(metadata: Mapping[str, Any], topics: tuple[str, ...] | None) -> list[str]:
     if topics is not None:
         return sorted(set(topics))
     return sorted(name for name in metadata if not name.startswith(_INTERNAL_PREFIX))
@@ -267,7 +267,7 @@ def _partition_state(key: Key, metadata: Any, logs: Mapping[str, Mapping[Key, Lo
     earliest, latest, stable = (logs[kind].get(key, _NOTHING) for kind in ("earliest", "latest", "stable"))
     leader = metadata.leader if metadata.leader >= 0 else None
     errors = (answer.error for answer in (earliest, latest, stable))
-    error = NO_LEADER if leader is None else next((each for each in errors if each is not None), None)
+    error = NO_LEADER if leader is None else next((failure for failure in errors if failure is not None), None)
     if earliest.offset is not None and latest.offset is not None and earliest.offset > latest.offset:
         begins, ends = f"begins at {earliest.offset:,}", f"ends at {latest.offset:,}"
         error = Failure(f"its broker gave a log that {begins} and {ends}, which none does")

@@ -54,7 +54,7 @@ def host_and_port(server: str) -> tuple[str, int]:
 
 def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...]]:
     """Return the addresses of all bootstrap servers, and what was wrong with the others."""
-    servers = [each.strip() for each in properties["bootstrap.servers"].split(",") if each.strip()]
+    servers = [server.strip() for server in properties["bootstrap.servers"].split(",") if server.strip()]
     family = {"v4": socket.AF_INET, "v6": socket.AF_INET6}.get(
         properties.get("broker.address.family", "any"), socket.AF_UNSPEC
     )
@@ -63,11 +63,12 @@ def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[Broker
         host, port = host_and_port(server)
         results = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
         return [
-            BrokerAddress(server=server, ip=ip, port=port) for ip in dict.fromkeys(str(each[4][0]) for each in results)
+            BrokerAddress(server=server, ip=ip, port=port)
+            for ip in dict.fromkeys(str(entry[4][0]) for entry in results)
         ]
 
-    found, wrong = _each(servers, addresses, limit_s, _words_of_resolving)
-    return tuple(address for broker_addresses in found for address in broker_addresses)[:_MOST_ADDRESSES], wrong
+    resolved, wrong = _run_all(servers, addresses, limit_s, _words_of_resolving)
+    return tuple(address for broker_addresses in resolved for address in broker_addresses)[:_MOST_ADDRESSES], wrong
 
 
 def connect(
@@ -93,7 +94,7 @@ def connect(
             return f"{address} did not answer in time"
         return f"{address} cannot be reached ({_said(error)})"
 
-    broker_addresses, wrong = _each(list(addresses)[:_MOST_ADDRESSES], opened, limit_s, words)
+    broker_addresses, wrong = _run_all(list(addresses)[:_MOST_ADDRESSES], opened, limit_s, words)
     if refused:
         return broker_addresses, wrong, "Start the broker, or correct the port in bootstrap.servers."
     return broker_addresses, wrong, "Check that the broker runs, and that no firewall is between."
@@ -131,25 +132,25 @@ def handshake(
             problem += _shown(address, limit_s)
         return f"{address}: {problem}"
 
-    results, wrong = _each(list(addresses), agreed, limit_s, words)
+    results, wrong = _run_all(list(addresses), agreed, limit_s, words)
     return results, wrong, tuple(fixes)
 
 
-def _each(
+def _run_all(
     subjects: list[Any], ask: Callable[[Any], T], limit_s: float, words: Callable[[Any, Exception], str]
 ) -> tuple[tuple[T, ...], tuple[str, ...]]:
     """Ask all at once, and give answers and complaints in the order of the subjects."""
     answers: dict[int, T] = {}
     complaints: dict[int, str] = {}
 
-    def one(index: int) -> None:
+    def run_one(index: int) -> None:
         try:
             answers[index] = ask(subjects[index])
         except (OSError, ValueError) as error:
             complaints[index] = words(subjects[index], error)
 
     # Not a pool: its threads would keep the process alive until the slowest resolver gives up.
-    threads = [threading.Thread(target=one, args=(index,), daemon=True) for index in range(len(subjects))]
+    threads = [threading.Thread(target=run_one, args=(index,), daemon=True) for index in range(len(subjects))]
     end = time.monotonic() + limit_s
     for thread in threads:
         thread.start()
@@ -201,13 +202,13 @@ def _agreed(secured: ssl.SSLSocket, address: BrokerAddress) -> tuple[str, str]:
     if not certificate:
         return f"{address} speaks {secured.version()}; its certificate was not verified", ""
     until = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), tz=UTC)
-    left = (until - datetime.now(UTC)).days
+    days = (until - datetime.now(UTC)).days
     message = (
         f"{address} speaks {secured.version()}, certificate of {_names(certificate)}, valid until {until:%Y-%m-%d}"
     )
-    if left < _EXPIRES_SOON_DAYS:
+    if days < _EXPIRES_SOON_DAYS:
         return (
-            f"{message}, {many(left, 'day')} from now",
+            f"{message}, {many(days, 'day')} from now",
             "Renew the broker's certificate before it expires.",
         )
     return message, ""

@@ -94,23 +94,27 @@ def read_logs(
         count: Whether to count their records as well.
     """
     results: dict[TransactionPlace, ShownTransaction] = {}
-    led = {place: leaders.get(place.partition) for transaction in transactions for place in places_of(transaction)}
+    led = {
+        position: leaders.get(position.partition) for transaction in transactions for position in places_of(transaction)
+    }
     held_open = _held_open(wire, led)
-    for place, leader in led.items():
+    for position, leader in led.items():
         fetched = None
         if leader is not None:
-            fetched = wire.fetch(leader, place.partition, place.start_offset, committed=True, most_bytes=_ONE_BATCH)
-        shown = replace(_shown(place, fetched), held_open=None if held_open is None else place in held_open)
+            fetched = wire.fetch(
+                leader, position.partition, position.start_offset, committed=True, most_bytes=_ONE_BATCH
+            )
+        shown = replace(_shown(position, fetched), held_open=None if held_open is None else position in held_open)
         if count and leader is not None:
-            shown = replace(shown, records=_counted(wire, leader, place))
-        results[place] = shown
+            shown = replace(shown, records=_counted(wire, leader, position))
+        results[position] = shown
     return results
 
 
 def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> set[TransactionPlace] | None:
     """Ask the leaders for what they hold open; None where not every one told."""
     by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-    for partition, leader in {(place.partition, leader) for place, leader in leaders.items()}:
+    for partition, leader in {(position.partition, leader) for position, leader in leaders.items()}:
         if leader is not None:
             by_leader[leader].append(partition)
     writes, silent = wire.producers(by_leader)
@@ -121,7 +125,7 @@ def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> se
     )
 
 
-def _shown(place: TransactionPlace, fetched: Fetched | None) -> ShownTransaction:
+def _shown(position: TransactionPlace, fetched: Fetched | None) -> ShownTransaction:
     """Return whether the record at a place is the transaction's, and is given to read_committed readers.
 
     They are given every batch below the last stable offset, and the list of what was aborted among these by producer
@@ -129,33 +133,33 @@ def _shown(place: TransactionPlace, fetched: Fetched | None) -> ShownTransaction
     """
     if fetched is None:
         return ShownTransaction(last_stable_offset=None, problem="the partition has no leader, or it did not answer")
-    if fetched.log_start > place.start_offset:
+    if fetched.log_start > position.start_offset:
         return ShownTransaction(last_stable_offset=fetched.last_stable_offset, problem=_GONE)
     if fetched.error_code:
         return ShownTransaction(last_stable_offset=None, problem=f"its leader answered with error {fetched.error_code}")
     stable = fetched.last_stable_offset
-    if stable <= place.start_offset:
+    if stable <= position.start_offset:
         return ShownTransaction(last_stable_offset=stable, visible=False)
-    first = next((batch for batch in fetched.batches if batch.last_offset >= place.start_offset), None)
-    if first is None or first.base_offset > place.start_offset:
+    first = next((batch for batch in fetched.batches if batch.last_offset >= position.start_offset), None)
+    if first is None or first.base_offset > position.start_offset:
         return ShownTransaction(
             last_stable_offset=stable, problem="the log has been compacted since: its first record is gone"
         )
-    if first.producer_id != place.producer_id or not first.transactional or first.control:
+    if first.producer_id != position.producer_id or not first.transactional or first.control:
         return ShownTransaction(last_stable_offset=stable, problem="another producer's record stands there")
-    aborted = (place.producer_id, place.start_offset) in fetched.aborted
+    aborted = (position.producer_id, position.start_offset) in fetched.aborted
     return ShownTransaction(last_stable_offset=stable, visible=not aborted)
 
 
-def _counted(wire: Wire, leader: int, place: TransactionPlace) -> int | None:
+def _counted(wire: Wire, leader: int, position: TransactionPlace) -> int | None:
     """Count the records of a transaction up to its end, or the end of the log."""
-    offset, records, read = place.start_offset, 0, 0
+    offset, records, read = position.start_offset, 0, 0
     while read < COUNTED_BYTES and not wire.deadline.passed:
-        fetched = wire.fetch(leader, place.partition, offset, committed=False, most_bytes=_MOST_BYTES)
+        fetched = wire.fetch(leader, position.partition, offset, committed=False, most_bytes=_MOST_BYTES)
         if fetched is None or fetched.error_code:
             return None
         for batch in fetched.batches:
-            if batch.producer_id == place.producer_id and batch.last_offset >= place.start_offset:
+            if batch.producer_id == position.producer_id and batch.last_offset >= position.start_offset:
                 if batch.control:
                     return records
                 records += batch.records
@@ -216,12 +220,12 @@ def _scans(
     Partitions are in the order of `leaders`.
     """
     led = [at for at, leader in leaders.items() if leader >= 0]
-    asked = {
+    requests = {
         "start": list_offsets(client, dict.fromkeys(led, EARLIEST)),
         "since": list_offsets(client, dict.fromkeys(led, EARLIEST if since_ms is None else since_ms)),
         "end": list_offsets(client, dict.fromkeys(led, LATEST)),
     }
-    offsets = take_logs(client, asked)
+    offsets = take_logs(client, requests)
     results: dict[TopicPartition, _Scan] = {}
     for kind in ("since", "start"):
         if producers <= {key for scan in results.values() for key in scan.ended}:
@@ -283,8 +287,8 @@ class _Scan:
             self.newest[batch.producer_id] = batch.epoch
         if batch.control:
             # A coordinator may raise the epoch as it ends a transaction, and one producer has one open at a time.
-            for each in [each for each in self.open if each[0] == batch.producer_id]:
-                self.transactions.append(replace(self.open.pop(each), committed=batch.commits))
+            for producer in [producer for producer in self.open if producer[0] == batch.producer_id]:
+                self.transactions.append(replace(self.open.pop(producer), committed=batch.commits))
         elif key in producers and batch.transactional:
             if key not in self.open and batch.base_sequence > 0:
                 self.cut.add(key)

@@ -14,7 +14,7 @@ from offsetwise.position import TopicPartition
 from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.kafka.logs import ask_logs, take_logs
 from offsetwise.streams.kafka.transaction_ends import search_logs
-from offsetwise.transactions.hanging import unknown
+from offsetwise.transactions.hanging import uncoordinated
 from offsetwise.transactions.observed import (
     PROBE,
     Answer,
@@ -29,7 +29,7 @@ from offsetwise.transactions.observed import (
     to_describe,
     to_search,
 )
-from offsetwise.transactions.report import LogEnds, Looks
+from offsetwise.transactions.report import LogEnds, LookPair
 
 if TYPE_CHECKING:
     from offsetwise.streams.kafka.wire import Wire
@@ -43,12 +43,12 @@ CHECKPOINT_MS: Final = 600_000
 
 def look_at_transactions(
     config: AddressedCluster,
-    held: HeldTransactions,
+    pending: HeldTransactions,
     *,
     topics: Sequence[str] = (),
     apart_s: float = 2,
     timeout_s: float = 20,
-) -> Looks:
+) -> LookPair:
     """Look twice; see `streams.abilities.ReadsTransactions`."""
     from offsetwise.streams.kafka.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
@@ -56,16 +56,16 @@ def look_at_transactions(
     # librdkafka says what is wrong with a connection; the second client only that there is none.
     contacted = client.contact()
     with Wire(config, client.properties, client.deadline) as wire:
-        looking = _Looking(wire, held, contacted, tuple(topics))
-        first = looking.look()
+        looking = _Looking(wire, pending, contacted, tuple(topics))
+        first = looking.observe()
         time.sleep(apart_s)
         client.begin_anew(timeout_s)
         wire.deadline = client.deadline
         looking.problems.clear()
-        second = looking.look()
+        second = looking.observe()
         end_txn_version = wire.highest(END_TXN)
         search = _search(client, wire, looking, second, timeout_s)
-    return Looks(
+    return LookPair(
         cluster_id=contacted.cluster_id,
         brokers=frozenset(f"{broker.host}:{broker.port}".lower() for broker in contacted.brokers.values()),
         first=first,
@@ -77,15 +77,17 @@ def look_at_transactions(
     )
 
 
-def _search(client: Client, wire: Wire, looking: _Looking, look: TransactionLook, timeout_s: float) -> LogSearch | None:
+def _search(
+    client: Client, wire: Wire, looking: _Looking, observation: TransactionLook, timeout_s: float
+) -> LogSearch | None:
     """Search the sink's logs for what the checkpoint holds and no coordinator describes any more."""
-    transactions, producers = looking.held, to_search(looking.held, look.answers)
+    transactions, producers = looking.pending, to_search(looking.pending, observation.answers)
     topics = looking.sink_topics & looking.contacted.topics.keys()
     if not producers or not topics:
         return None
     client.begin_anew(timeout_s)
     wire.deadline = client.deadline
-    timeouts = [answer.timeout_ms for answer in look.answers.values() if isinstance(answer, Described)]
+    timeouts = [answer.timeout_ms for answer in observation.answers.values() if isinstance(answer, Described)]
     # What was open as the checkpoint was written had not run out, so that it began not longer before.
     since_ms = (
         None if transactions.written_ms is None else max(0, transactions.written_ms - max(timeouts) - CHECKPOINT_MS)
@@ -96,14 +98,14 @@ def _search(client: Client, wire: Wire, looking: _Looking, look: TransactionLook
 class _Looking:
     """Two looks with the same questions."""
 
-    def __init__(self, wire: Wire, held: HeldTransactions, contacted: Any, topics: tuple[str, ...]) -> None:
+    def __init__(self, wire: Wire, pending: HeldTransactions, contacted: Any, topics: tuple[str, ...]) -> None:
         self.wire = wire
-        self.held = held
+        self.pending = pending
         self.contacted = contacted
         self.sink_topics = set(topics)
         self.problems: list[str] = []
 
-    def look(self) -> TransactionLook:
+    def observe(self) -> TransactionLook:
         """Look once. What could not be asked is in `problems`."""
         taken_ms = time.time_ns() // 1_000_000
         try:
@@ -115,12 +117,12 @@ class _Looking:
             return TransactionLook(taken_ms=taken_ms, answers=self._all_held(Missing.UNSUPPORTED))
         if not whole:
             self.problems.append("A broker did not list the transactions that it coordinates until the deadline.")
-        answers = self._answers(set(to_describe(self.held, listed)), exists=bool(listed))
+        answers = self._answers(set(to_describe(self.pending, listed)), exists=bool(listed))
         described = [answer for answer in answers.values() if isinstance(answer, Described)]
-        self.sink_topics |= {at.topic for each in described for at in each.partitions}
+        self.sink_topics |= {at.topic for answer in described for at in answer.partitions}
         self._require_seen(answers)
         writes, silent = self._open_writes()
-        look = TransactionLook(
+        observation = TransactionLook(
             taken_ms=taken_ms,
             listed=listed,
             answers=answers,
@@ -129,7 +131,11 @@ class _Looking:
             silent=silent,
         )
         # A broker that did not answer may coordinate what no other knows.
-        return replace(look, sees_all=self._sees_all(exists=bool(listed))) if whole and unknown(look) else look
+        return (
+            replace(observation, sees_all=self._sees_all(exists=bool(listed)))
+            if whole and uncoordinated(observation)
+            else observation
+        )
 
     def _open_writes(self) -> tuple[tuple[OpenWrite, ...], tuple[TopicPartition, ...]]:
         """Ask the leaders of the sink's topics; return what they hold open, and the partitions without an answer."""
@@ -162,8 +168,8 @@ class _Looking:
             )
         hidden = sorted(
             name
-            for name, each in answers.items()
-            if isinstance(each, Described) and each.state == TransactionState.ONGOING and not each.partitions
+            for name, answer in answers.items()
+            if isinstance(answer, Described) and answer.state == TransactionState.ONGOING and not answer.partitions
         )
         if hidden:
             self.problems.append(
@@ -185,7 +191,7 @@ class _Looking:
         answer = self.wire.describe({probe})[probe]
         return None if answer is Missing.UNAVAILABLE else answer is not Missing.DENIED
 
-    def _answers(self, wanted: set[str], *, exists: bool) -> dict[str, Answer]:
+    def _answers(self, ids: set[str], *, exists: bool) -> dict[str, Answer]:
         # To ask for a coordinator creates the topic where there is none.
         there = exists or self.wire.has_topic(STATE_TOPIC)
         if there is False:
@@ -197,8 +203,8 @@ class _Looking:
                 "TransactionalIds, prefixed."
             )
             return self._all_held(Missing.DENIED)
-        probes = {f"{prefix}{PROBE}": prefix for prefix in self.held.prefixes}
-        answers = self.wire.describe(wanted | probes.keys())
+        probes = {f"{prefix}{PROBE}": prefix for prefix in self.pending.prefixes}
+        answers = self.wire.describe(ids | probes.keys())
         for probe, prefix in probes.items():
             if answers.pop(probe) is Missing.DENIED:
                 self.problems.append(
@@ -210,7 +216,7 @@ class _Looking:
         return answers
 
     def _all_held(self, missing: Missing) -> dict[str, Answer]:
-        return {transaction.transactional_id: missing for transaction in self.held.transactions}
+        return {transaction.transactional_id: missing for transaction in self.pending.transactions}
 
 
 def _log_ends(client: Client, contacted: Any, topics: set[str]) -> tuple[LogEnds, ...]:

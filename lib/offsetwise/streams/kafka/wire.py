@@ -96,28 +96,28 @@ class Wire:
             UnsupportedBrokerError: The brokers are older than Kafka 3.0.
         """
         results: dict[str, ListedTransaction] = {}
-        left = {broker.node_id for broker in self.manager.cluster.brokers()}
-        while left:
-            for node, response in self._ask({node: ListTransactionsRequest() for node in left}).items():
+        remaining = {broker.node_id for broker in self.manager.cluster.brokers()}
+        while remaining:
+            for node, response in self._ask({node: ListTransactionsRequest() for node in remaining}).items():
                 if response is None or response.error_code in AGAIN:
                     continue
-                left.discard(node)
+                remaining.discard(node)
                 for state in response.transaction_states:
                     results[state.transactional_id] = ListedTransaction(
                         producer_id=state.producer_id, state=str(state.transaction_state)
                     )
                     self._coordinators[state.transactional_id] = node
-            if left and not self.may_go_on():
+            if remaining and not self.may_go_on():
                 return results, False
         return results, True
 
     def has_topic(self, name: str) -> bool | None:
         """Return whether a topic exists, without creating it; None where the user may not know, or nobody answered."""
-        asked = MetadataRequest(
+        request = MetadataRequest(
             topics=[MetadataRequest.MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
         )
         for broker in self.manager.cluster.brokers():
-            response = self._ask({broker.node_id: asked})[broker.node_id]
+            response = self._ask({broker.node_id: request})[broker.node_id]
             if response is not None:
                 codes = [topic.error_code for topic in response.topics if topic.name == name]
                 if len(codes) != 1:
@@ -128,20 +128,20 @@ class Wire:
     def describe(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Ask the coordinators about transactional ids. An id that was not listed makes a cluster begin to keep any."""
         results: dict[str, Answer] = {}
-        left = set(ids)
-        while left:
-            refused = self._find(sorted(left - self._coordinators.keys()))
+        remaining = set(ids)
+        while remaining:
+            refused = self._find(sorted(remaining - self._coordinators.keys()))
             results |= refused
-            left -= refused.keys()
+            remaining -= refused.keys()
             by_node: dict[int, list[str]] = defaultdict(list)
-            for each in sorted(left & self._coordinators.keys()):
-                by_node[self._coordinators[each]].append(each)
+            for transactional_id in sorted(remaining & self._coordinators.keys()):
+                by_node[self._coordinators[transactional_id]].append(transactional_id)
             answers = self._described(by_node)
             results |= answers
-            left -= answers.keys()
-            if left and not self.may_go_on():
+            remaining -= answers.keys()
+            if remaining and not self.may_go_on():
                 break
-        return results | dict.fromkeys(left, Missing.UNAVAILABLE)
+        return results | dict.fromkeys(remaining, Missing.UNAVAILABLE)
 
     def producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> tuple[list[OpenWrite], list[TopicPartition]]:
         """Ask leaders for the transactions that they hold open.
@@ -185,13 +185,13 @@ class Wire:
 
     def _producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> Iterator[tuple[TopicPartition, Any]]:
         """Ask leaders about producers, and yield what they say of the partitions that they were asked about."""
-        asked = frozenset(partition for partitions in led.values() for partition in partitions)
+        requested = frozenset(partition for partitions in led.values() for partition in partitions)
         requests = {leader: _producers_request(partitions) for leader, partitions in led.items()}
         for response in self._ask(requests).values():
             for topic in () if response is None else response.topics:
                 for part in topic.partitions:
                     at = TopicPartition(topic.name, part.partition_index)
-                    if at in asked:
+                    if at in requested:
                         yield at, part
 
     def committed(self, group: str) -> dict[TopicPartition, tuple[int, str]] | None:
@@ -249,8 +249,8 @@ class Wire:
 
     def highest(self, api_key: int) -> int | None:
         """Return the highest version of a request that the broker takes which was contacted first; None without one."""
-        found: Any = self.manager.broker_version_data.api_versions.get(api_key)
-        return None if found is None else int(found[1])
+        versions: Any = self.manager.broker_version_data.api_versions.get(api_key)
+        return None if versions is None else int(versions[1])
 
     def ask(self, node: int, request: Any) -> Any | None:
         """Send one request to one broker. None where no answer came: it may have arrived all the same.
@@ -265,17 +265,19 @@ class Wire:
         refused: dict[str, Missing] = {}
         brokers = [broker.node_id for broker in self.manager.cluster.brokers()]
         for first in range(0, len(ids), IDS_PER_REQUEST):
-            asked = FindCoordinatorRequest(
+            request = FindCoordinatorRequest(
                 key_type=CoordinatorType.TRANSACTION.value,
                 coordinator_keys=list(ids[first : first + IDS_PER_REQUEST]),
                 min_version=4,
             )
-            response = next((each for node in brokers if (each := self._ask({node: asked})[node]) is not None), None)
-            for each in () if response is None else response.coordinators:
-                if each.error_code == 0:
-                    self._coordinators[each.key] = each.node_id
-                elif each.error_code in DENIED:
-                    refused[each.key] = Missing.DENIED
+            response = next(
+                (answer for node in brokers if (answer := self._ask({node: request})[node]) is not None), None
+            )
+            for answer in () if response is None else response.coordinators:
+                if answer.error_code == 0:
+                    self._coordinators[answer.key] = answer.node_id
+                elif answer.error_code in DENIED:
+                    refused[answer.key] = Missing.DENIED
         return refused
 
     def _described(self, by_node: Mapping[int, Sequence[str]]) -> dict[str, Answer]:
@@ -283,23 +285,23 @@ class Wire:
         longest = max(map(len, by_node.values()), default=0)
         for first in range(0, longest, IDS_PER_REQUEST):
             share = {node: ids[first : first + IDS_PER_REQUEST] for node, ids in by_node.items()}
-            asked = {
+            requests = {
                 node: DescribeTransactionsRequest(transactional_ids=list(ids)) for node, ids in share.items() if ids
             }
-            for node, response in self._ask(asked).items():
+            for node, response in self._ask(requests).items():
                 if response is None:
-                    for each in share[node]:
-                        self._coordinators.pop(each, None)
+                    for entry in share[node]:
+                        self._coordinators.pop(entry, None)
                     continue
-                for each in response.transaction_states:
-                    if each.transactional_id not in share[node]:
+                for entry in response.transaction_states:
+                    if entry.transactional_id not in share[node]:
                         continue  # it was not asked about
-                    answer = _answer(each)
+                    answer = _answer(entry)
                     if answer is None:
                         # It may have moved. Where it is asked about next is looked up anew.
-                        self._coordinators.pop(each.transactional_id, None)
+                        self._coordinators.pop(entry.transactional_id, None)
                     else:
-                        results[each.transactional_id] = answer
+                        results[entry.transactional_id] = answer
         return results
 
     def _ask(self, requests: Mapping[int, Any]) -> dict[int, Any]:
@@ -343,21 +345,23 @@ class Wire:
         return not self.deadline.passed
 
 
-def _answer(each: Any) -> Answer | None:
+def _answer(transaction: Any) -> Answer | None:
     """Read what a coordinator says of one id; None where it is to be asked again."""
-    if each.error_code == 0:
-        partitions = sorted(TopicPartition(topic.topic, number) for topic in each.topics for number in topic.partitions)
+    if transaction.error_code == 0:
+        partitions = sorted(
+            TopicPartition(topic.topic, number) for topic in transaction.topics for number in topic.partitions
+        )
         return Described(
-            producer_id=each.producer_id,
-            epoch=each.producer_epoch,
-            state=str(each.transaction_state),
-            timeout_ms=each.transaction_timeout_ms,
-            start_ms=each.transaction_start_time_ms if each.transaction_start_time_ms >= 0 else None,
+            producer_id=transaction.producer_id,
+            epoch=transaction.producer_epoch,
+            state=str(transaction.transaction_state),
+            timeout_ms=transaction.transaction_timeout_ms,
+            start_ms=transaction.transaction_start_time_ms if transaction.transaction_start_time_ms >= 0 else None,
             partitions=tuple(partitions),
         )
-    if each.error_code == NOT_FOUND:
+    if transaction.error_code == NOT_FOUND:
         return Missing.ABSENT
-    return Missing.DENIED if each.error_code in DENIED else None
+    return Missing.DENIED if transaction.error_code in DENIED else None
 
 
 def _fetched(response: Any, at: TopicPartition) -> Fetched | None:

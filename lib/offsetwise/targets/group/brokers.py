@@ -38,15 +38,15 @@ def read(
 
 
 def commit(
-    config: AddressedCluster, wanted: Mapping[str, tuple[GroupOffset, ...]], cluster_id: str | None, timeout_s: float
+    config: AddressedCluster, requested: Mapping[str, tuple[GroupOffset, ...]], cluster_id: str | None, timeout_s: float
 ) -> Mapping[str, Reply]:
     """Commit offsets, one request for each group, all under way together; see `GroupPort`."""
     client = _contacted(config, cluster_id, timeout_s)
     if ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
         with _requests(client, cluster_id) as requests:
-            return requests.commit(wanted)
-    futures = {group: _ask(client, group, offsets) for group, offsets in wanted.items()}
-    replies = {group: _reply(client, group, len(wanted[group]), future) for group, future in futures.items()}
+            return requests.commit(requested)
+    futures = {group: _ask(client, group, offsets) for group, offsets in requested.items()}
+    replies = {group: _reply(client, group, len(requested[group]), future) for group, future in futures.items()}
     led_away = _led_away(client, cluster_id)
     return replies if led_away is None else {group: lost(group, led_away) for group in replies}
 
@@ -81,10 +81,10 @@ def _contacted(config: AddressedCluster, cluster_id: str | None, timeout_s: floa
     return client
 
 
-def _require_same(config: AddressedCluster, found: str | None, cluster_id: str | None) -> None:
-    if found is None or found != cluster_id:
+def _require_same(config: AddressedCluster, actual_id: str | None, cluster_id: str | None) -> None:
+    if actual_id is None or actual_id != cluster_id:
         effect = "No group was read or changed over this connection."
-        raise other_cluster(f"Cluster {config.name!r}", cluster_id, found, effect)
+        raise other_cluster(f"Cluster {config.name!r}", cluster_id, actual_id, effect)
 
 
 @contextmanager
@@ -119,9 +119,9 @@ def _ask(client: Client, group: str, offsets: tuple[GroupOffset, ...]) -> Future
     return client.admin.alter_consumer_group_offsets(request, request_timeout=client.deadline.beyond_s())[group]
 
 
-def _reply(client: Client, group: str, count: int, asked: Future[Any]) -> Reply:
+def _reply(client: Client, group: str, count: int, future: Future[Any]) -> Reply:
     try:
-        answer = asked.result(timeout=client.deadline.grace_s())
+        answer = future.result(timeout=client.deadline.grace_s())
     except TimeoutError as error:
         return lost(group, reason(error))
     except KafkaException as error:
@@ -141,7 +141,7 @@ def _may_have_arrived(error: KafkaException) -> bool:
     return bool(code == KafkaError.REQUEST_TIMED_OUT or (code < 0 and code not in _UNSENT))
 
 
-def _partition(one: GroupOffset) -> KafkaPartition:
-    if one.leader_epoch is None:
-        return KafkaPartition(one.topic, one.partition, one.offset, one.metadata)
-    return KafkaPartition(one.topic, one.partition, one.offset, one.metadata, one.leader_epoch)
+def _partition(offset: GroupOffset) -> KafkaPartition:
+    if offset.leader_epoch is None:
+        return KafkaPartition(offset.topic, offset.partition, offset.offset, offset.metadata)
+    return KafkaPartition(offset.topic, offset.partition, offset.offset, offset.metadata, offset.leader_epoch)

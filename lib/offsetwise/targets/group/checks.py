@@ -118,9 +118,9 @@ def unreadable(name: str, why: str) -> ApplyError:
     )
 
 
-def other_cluster(subject: str, cluster_id: str | None, found: str | None, effect: str) -> StalePlanError:
+def other_cluster(subject: str, cluster_id: str | None, actual_id: str | None, effect: str) -> StalePlanError:
     """Return the error of a question or a change whose connection leads to another cluster than was reviewed."""
-    leads = "a cluster that does not say its id" if found is None else f"cluster {found}"
+    leads = "a cluster that does not say its id" if actual_id is None else f"cluster {actual_id}"
     return StalePlanError(
         f"{subject}: expected a connection to the reviewed cluster {cluster_id}, found that the address leads to "
         f"{leads} now. {effect}",

@@ -34,12 +34,14 @@ class KafkaGroups:
         """Read groups as they are now; see `GroupPort`."""
         return _read(self._config, tuple(groups), cluster_id, self._timeout_s)
 
-    def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None) -> Mapping[str, Reply]:
+    def commit(
+        self, requested: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None
+    ) -> Mapping[str, Reply]:
         """Commit offsets; see `GroupPort`. Where the process ends, each group's reply is lost."""
         try:
-            return _commit(self._config, wanted, cluster_id, self._timeout_s)
+            return _commit(self._config, requested, cluster_id, self._timeout_s)
         except LostReplyError as error:
-            return dict.fromkeys(wanted, error)
+            return dict.fromkeys(requested, error)
 
     def remove(self, group: str, *, cluster_id: str | None) -> str | None:
         """Delete a group with all its commits; see `GroupPort`."""

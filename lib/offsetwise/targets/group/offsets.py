@@ -34,22 +34,22 @@ def to_commit(offsets: Iterable[WrittenOffset]) -> tuple[GroupOffset, ...]:
     )
 
 
-def to_put_back(one: WrittenOffset) -> GroupOffset:
+def to_put_back(offset: WrittenOffset) -> GroupOffset:
     """Return what was committed before, as it was."""
-    if one.before is None:
+    if offset.before is None:
         raise ValueError("there was no commit")
     return GroupOffset(
-        topic=one.topic,
-        partition=one.partition,
-        offset=one.before,
-        leader_epoch=one.before_leader_epoch,
-        metadata=one.before_metadata,
+        topic=offset.topic,
+        partition=offset.partition,
+        offset=offset.before,
+        leader_epoch=offset.before_leader_epoch,
+        metadata=offset.before_metadata,
     )
 
 
-def without_metadata(one: WrittenOffset) -> WrittenOffset:
+def without_metadata(offset: WrittenOffset) -> WrittenOffset:
     """Return an offset of which only what was reviewed is known."""
-    return replace(one, before_metadata="", before_leader_epoch=None)
+    return replace(offset, before_metadata="", before_leader_epoch=None)
 
 
 def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
@@ -57,12 +57,12 @@ def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
     return {offset.topic_partition: offset for offset in group.offsets}
 
 
-def differing_from(now: GroupState, wanted: Iterable[GroupOffset]) -> tuple[TopicPartition, ...]:
+def differing_from(now: GroupState, expected: Iterable[GroupOffset]) -> tuple[TopicPartition, ...]:
     """Return the partitions that are not committed as wanted. A broker may add a leader epoch of its own."""
     results = by_partition(now)
     return tuple(
         at
-        for offset in wanted
+        for offset in expected
         if (at := offset.topic_partition) not in results or _value(results[at]) != _value(offset)
     )
 
@@ -76,10 +76,10 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
     results = by_partition(now)
     others = []
     for offset in offsets:
-        stands = results[offset.topic_partition].offset if offset.topic_partition in results else None
-        if stands not in (offset.offset, offset.before):
+        committed = results[offset.topic_partition].offset if offset.topic_partition in results else None
+        if committed not in (offset.offset, offset.before):
             others.append(
-                f"{offset.topic_partition}: {offset_or_none(stands)}, neither {offset.offset:,} nor "
+                f"{offset.topic_partition}: {offset_or_none(committed)}, neither {offset.offset:,} nor "
                 f"{offset_or_none(offset.before)}"
             )
     if others:
@@ -90,29 +90,29 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
         )
 
 
-def told_not_taken_away(name: str, kept: list[WrittenOffset], restored: int, refused: str | None = None) -> str:
+def told_not_taken_away(name: str, retained: list[WrittenOffset], restored: int, refused: str | None = None) -> str:
     """Describe which partitions keep a commit that they did not have before, and the command that takes it away."""
-    topics = sorted({offset.topic for offset in kept})
+    topics = sorted({offset.topic for offset in retained})
     commands = "; ".join(
         f"kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group {quote(name)} --topic {topic}"
         + ":"
-        + ",".join(str(offset.partition) for offset in kept if offset.topic == topic)
+        + ",".join(str(offset.partition) for offset in retained if offset.topic == topic)
         for topic in topics
     )
     why = "Kafka's Python client cannot take a single one away" if refused is None else f"deleting the group: {refused}"
     return (
-        f"Group {name!r}: {restored} partitions are as they were before. {named(kept)} had no commit before, and "
+        f"Group {name!r}: {restored} partitions are as they were before. {named(retained)} had no commit before, and "
         f"{why}: {commands}"
     )
 
 
-def told_standing(now: GroupState, wanted: Iterable[GroupOffset], refused: Mapping[TopicPartition, str]) -> str:
+def told_standing(now: GroupState, expected: Iterable[GroupOffset], refused: Mapping[TopicPartition, str]) -> str:
     """Describe what is committed now, and what was refused."""
     results = by_partition(now)
     rows = [
         f"{offset.topic_partition} at {offset_or_none(_offset(results.get(offset.topic_partition)))}"
         + (f" ({refused[offset.topic_partition]})" if offset.topic_partition in refused else "")
-        for offset in wanted
+        for offset in expected
     ]
     return f"Committed now: {some_of(rows)}."
 
@@ -137,9 +137,9 @@ def offset_or_none(value: int | None) -> str:
     return "no commit" if value is None else str(value)
 
 
-def _value(one: GroupOffset) -> tuple[int, str]:
-    return one.offset, one.metadata
+def _value(offset: GroupOffset) -> tuple[int, str]:
+    return offset.offset, offset.metadata
 
 
-def _offset(one: GroupOffset | None) -> int | None:
-    return None if one is None else one.offset
+def _offset(offset: GroupOffset | None) -> int | None:
+    return None if offset is None else offset.offset

@@ -24,7 +24,9 @@ class GroupPort(Protocol):
             StalePlanError: It is another cluster.
         """
 
-    def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None) -> Mapping[str, Reply]:
+    def commit(
+        self, requested: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None
+    ) -> Mapping[str, Reply]:
         """Commit offsets, one request for each group, all under way together; give each group's reply.
 
         Raises:

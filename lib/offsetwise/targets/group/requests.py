@@ -46,12 +46,14 @@ class GroupRequests:
         self._wire = wire
         self._cluster_id = cluster_id
 
-    def commit(self, wanted: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
+    def commit(self, requested: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
         """Commit offsets, one request for each group; see `GroupPort`."""
         topics = cache(_topics)  # groups of one plan mostly get the same offsets
-        changed = self._changed({name: _commit(name, topics(offsets)) for name, offsets in wanted.items()}, _committed)
+        changed = self._changed(
+            {name: _commit(name, topics(offsets)) for name, offsets in requested.items()}, _committed
+        )
         return {
-            name: nothing_committed(name, len(wanted[name]), outcome) if isinstance(outcome, str) else outcome
+            name: nothing_committed(name, len(requested[name]), outcome) if isinstance(outcome, str) else outcome
             for name, outcome in changed.items()
         }
 
@@ -66,20 +68,20 @@ class GroupRequests:
     def _changed(self, requests: Mapping[str, Any], codes_of: Callable[[Any], _Codes]) -> Mapping[str, _Outcome]:
         """Send each group's request to its coordinator, until one that is ready has answered it."""
         outcomes: dict[str, _Outcome] = {}
-        left = dict.fromkeys(requests, int(KafkaError.COORDINATOR_NOT_AVAILABLE))
-        while left:
-            nodes, codes = group_coordinators(self._wire, left)
+        remaining = dict.fromkeys(requests, int(KafkaError.COORDINATOR_NOT_AVAILABLE))
+        while remaining:
+            nodes, codes = group_coordinators(self._wire, remaining)
             for node, names in nodes.items():
                 for name, outcome in self._sent(node, {name: requests[name] for name in names}, codes_of).items():
                     if isinstance(outcome, int):
                         codes[name] = outcome
                     else:
                         outcomes[name] = outcome
-            left = {name: code for name, code in codes.items() if code in AGAIN}
-            outcomes |= {name: _reason(code) for name, code in codes.items() if name not in left}
-            if left and not self._wire.may_go_on():
+            remaining = {name: code for name, code in codes.items() if code in AGAIN}
+            outcomes |= {name: _reason(code) for name, code in codes.items() if name not in remaining}
+            if remaining and not self._wire.may_go_on():
                 break
-        return outcomes | {name: _reason(code) for name, code in left.items()}
+        return outcomes | {name: _reason(code) for name, code in remaining.items()}
 
     def _sent(
         self, node: int, requests: Mapping[str, Any], codes_of: Callable[[Any], _Codes]

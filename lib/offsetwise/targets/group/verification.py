@@ -15,10 +15,10 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
 
 
 def _verified(plan: Plan, step: ReceiptStep, readers: Readers) -> Iterator[Seen]:
-    now, wanted = readers.cluster(Cluster.NEW, topics_of(plan), (step.place,)), plan.requirements.new.cluster_id
-    if now.cluster_id != wanted:
+    now, cluster_id = readers.cluster(Cluster.NEW, topics_of(plan), (step.place,)), plan.requirements.new.cluster_id
+    if now.cluster_id != cluster_id:
         message = (
-            f"Group {step.place!r} was written on the cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
+            f"Group {step.place!r} was written on the cluster {cluster_id}, and this is {now.cluster_id or 'unknown'}."
         )
         yield from for_all(plan, Turnout.UNKNOWN, message)
         return
@@ -28,7 +28,7 @@ def _verified(plan: Plan, step: ReceiptStep, readers: Readers) -> Iterator[Seen]
         why = "the cluster did not tell about it" if state is None else state.error
         yield from for_all(plan, Turnout.UNKNOWN, f"Group {step.place!r} cannot be read: {why}.")
         return
-    stands = state.commits
+    commits = state.commits
     for position in plan.positions:
         key = position.new_topic_partition
-        yield seen_offset(key, position.new_offset, stands.get(key), logs.get(key), who="the group")
+        yield seen_offset(key, position.new_offset, commits.get(key), logs.get(key), who="the group")

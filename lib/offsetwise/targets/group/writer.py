@@ -106,10 +106,10 @@ class GroupWriter(Writer):
             LostReplyError: Whether it was done cannot be told yet.
             ApplyError: Partitions were refused; the message says what is committed now.
         """
-        came = self.write_all(plan, ((target, context),))[context.step]
-        if isinstance(came, OffsetwiseError):
-            raise came
-        return came
+        outcome = self.write_all(plan, ((target, context),))[context.step]
+        if isinstance(outcome, OffsetwiseError):
+            raise outcome
+        return outcome
 
     def write_all(self, plan: Plan, steps: Sequence[tuple[Target, Context]]) -> Came:
         """Commit the plan's offsets with several groups, in shares.
@@ -125,31 +125,31 @@ class GroupWriter(Writer):
         results: dict[int, ReceiptStep | OffsetwiseError] = {}
         for first in range(0, len(steps), AT_ONCE):
             results |= self._write_share(plan, steps[first : first + AT_ONCE])
-            if any(isinstance(came, OffsetwiseError) for came in results.values()):
+            if any(isinstance(outcome, OffsetwiseError) for outcome in results.values()):
                 break
         return results
 
     def _write_share(
         self, plan: Plan, steps: Sequence[tuple[Target, Context]]
     ) -> dict[int, ReceiptStep | OffsetwiseError]:
-        made: dict[int, ReceiptStep | OffsetwiseError] = {}
-        left: dict[int, Target] = {}
+        finished: dict[int, ReceiptStep | OffsetwiseError] = {}
+        remaining: dict[int, Target] = {}
         journal = journal_of(steps[0][1])
         for target, context in steps:
             record = journal.record(context.step)
             if record.done is not None and record.whole:
-                made[context.step] = record.done
+                finished[context.step] = record.done
             else:
-                left[context.step] = target
-        if not left:
-            return made
-        step = next(iter(left))
+                remaining[context.step] = target
+        if not remaining:
+            return finished
+        step = next(iter(remaining))
         try:
-            results = self.port.read([group_of(target) for target in left.values()], cluster_id=_cluster(plan))
+            results = self.port.read([group_of(target) for target in remaining.values()], cluster_id=_cluster(plan))
             intended: dict[int, ReceiptStep] = {}
-            for step, target in left.items():
+            for step, target in remaining.items():
                 intended[step] = intended_step(plan, target, journal.record(step), results[group_of(target)])
-            step = next(iter(left))
+            step = next(iter(remaining))
             journal.begin_together(
                 {n: receipt_step for n, receipt_step in intended.items() if not journal.record(n).stands}
             )
@@ -159,16 +159,16 @@ class GroupWriter(Writer):
                 put_back={receipt_step.place: receipt_step.offsets for receipt_step in intended.values()},
             )
         except OffsetwiseError as error:
-            return made | {step: error}
-        came: dict[int, OffsetwiseError] = {
+            return finished | {step: error}
+        failures: dict[int, OffsetwiseError] = {
             n: failed[receipt_step.place] for n, receipt_step in intended.items() if receipt_step.place in failed
         }
-        written = {n: receipt_step for n, receipt_step in intended.items() if n not in came}
+        written = {n: receipt_step for n, receipt_step in intended.items() if n not in failures}
         try:
             journal.done_together(written)
         except OffsetwiseError as error:
-            return made | came | {next(iter(written)): error}
-        return made | came | written
+            return finished | failures | {next(iter(written)): error}
+        return finished | failures | written
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Put back what was committed before, as long as nobody has committed since.
@@ -192,7 +192,7 @@ class GroupWriter(Writer):
         now = self._read(plan, name)
         require_inactive(name, now)
         refuse_foreign(name, now, step.offsets)
-        before = tuple(to_put_back(one) for one in step.offsets if one.before is not None)
+        before = tuple(to_put_back(offset) for offset in step.offsets if offset.before is not None)
         if before:
             journal.undoing(context.step)
             # Who may not commit has written nothing either: a refusal counts where a reply called the step done.
@@ -200,26 +200,28 @@ class GroupWriter(Writer):
             failed = self._commit(plan, {name: before}, put_back={}, refusals_count=written)
             if failed:
                 raise failed[name]
-        kept = [
-            each
-            for each in step.offsets
-            if each.before is None and by_partition(now).get(each.topic_partition) is not None
+        retained = [
+            offset
+            for offset in step.offsets
+            if offset.before is None and by_partition(now).get(offset.topic_partition) is not None
         ]
-        none = not any(each.group == name and each.offsets for each in plan.requirements.groups)
-        if kept and none and by_partition(now).keys() <= {each.topic_partition for each in kept}:
+        none = not any(group.group == name and group.offsets for group in plan.requirements.groups)
+        if retained and none and by_partition(now).keys() <= {offset.topic_partition for offset in retained}:
             journal.undoing(context.step)
             refused = self.port.remove(name, cluster_id=_cluster(plan))
             if refused is not None:
-                return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before), refused))
+                return replace(
+                    step, state=StepState.FAILED, told=told_not_taken_away(name, retained, len(before), refused)
+                )
             require_gone(name, self._read(plan, name))
-        elif kept:
-            return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, kept, len(before)))
+        elif retained:
+            return replace(step, state=StepState.FAILED, told=told_not_taken_away(name, retained, len(before)))
         elif none and not before:
             require_gone(name, now)
-        told = f"Group {name!r} is committed as it was before, in {len(step.offsets):,} partitions."
+        message = f"Group {name!r} is committed as it was before, in {len(step.offsets):,} partitions."
         if before and record.intended is None:
-            told += " Without metadata: only the journal of the application has it."
-        undone = replace(step, state=StepState.UNDONE, told=told)
+            message += " Without metadata: only the journal of the application has it."
+        undone = replace(step, state=StepState.UNDONE, told=message)
         journal.undone(context.step, undone)
         return undone
 
@@ -232,18 +234,18 @@ class GroupWriter(Writer):
             return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
         results = by_partition(now)
         undone = step.state is StepState.UNDONE
-        wanted = {offset.topic_partition: offset.before if undone else offset.offset for offset in step.offsets}
-        stands = {key: results[key].offset if key in results else None for key in wanted}
-        if stands == wanted:
+        expected = {offset.topic_partition: offset.before if undone else offset.offset for offset in step.offsets}
+        committed = {key: results[key].offset if key in results else None for key in expected}
+        if committed == expected:
             return SeenPlace(
                 standing=StepStanding.AS_WRITTEN, told=f"Group {name!r} is committed as this step left it."
             )
-        if not any(value is not None for value in stands.values()):
+        if not any(value is not None for value in committed.values()):
             return SeenPlace(standing=StepStanding.ABSENT, told=f"Group {name!r} has no commit in these partitions.")
         moved = [
-            f"{key}: {offset_or_none(stands[key])} in the place of {offset_or_none(wanted[key])}"
-            for key in wanted
-            if stands[key] != wanted[key]
+            f"{key}: {offset_or_none(committed[key])} in the place of {offset_or_none(expected[key])}"
+            for key in expected
+            if committed[key] != expected[key]
         ]
         return SeenPlace(
             standing=StepStanding.CHANGED, told=f"Group {name!r} is committed otherwise. {some_of(moved)}."
@@ -257,7 +259,7 @@ class GroupWriter(Writer):
     def _commit(
         self,
         plan: Plan,
-        wanted: Mapping[str, tuple[GroupOffset, ...]],
+        requested: Mapping[str, tuple[GroupOffset, ...]],
         *,
         put_back: Mapping[str, tuple[WrittenOffset, ...]],
         refusals_count: bool = True,
@@ -266,29 +268,29 @@ class GroupWriter(Writer):
 
         Args:
             plan: The plan.
-            wanted: What each group is to hold.
+            requested: What each group is to hold.
             put_back: What is taken back of a group that is committed in part, by group.
             refusals_count: Whether a partition that is refused is not as wanted, though it is read back so.
 
         Raises:
             ClusterError: Nothing was sent.
         """
-        if not wanted:
+        if not requested:
             return {}
-        replies = self.port.commit(wanted, cluster_id=_cluster(plan))
+        replies = self.port.commit(requested, cluster_id=_cluster(plan))
         failed: dict[str, OffsetwiseError] = {
             name: reply
             for name, reply in replies.items()
             if isinstance(reply, ApplyError | StalePlanError) and not isinstance(reply, LostReplyError)
         }
-        sent = [name for name in wanted if name not in failed]
+        sent = [name for name in requested if name not in failed]
         try:
             results = self.port.read(sent, cluster_id=_cluster(plan)) if sent else {}
         except (ClusterError, StalePlanError) as error:
             return failed | {name: _not_read_back(name, error.problem, replies[name], error) for name in sent}
         for name in sent:
             refused = replies[name] if refusals_count or isinstance(replies[name], OffsetwiseError) else {}
-            wrong = self._judged(plan, name, wanted[name], refused, results[name], put_back=put_back.get(name, ()))
+            wrong = self._judged(plan, name, requested[name], refused, results[name], put_back=put_back.get(name, ()))
             if wrong is not None:
                 failed[name] = wrong
         return failed
@@ -297,7 +299,7 @@ class GroupWriter(Writer):
         self,
         plan: Plan,
         name: str,
-        wanted: tuple[GroupOffset, ...],
+        requested: tuple[GroupOffset, ...],
         reply: Reply,
         now: GroupState,
         *,
@@ -308,29 +310,29 @@ class GroupWriter(Writer):
             unread = unreadable(name, now.error)
             return _not_read_back(name, unread.problem, reply, unread)
         refused = {} if isinstance(reply, OffsetwiseError) else reply
-        not_there = differing_from(now, wanted)
-        differing = tuple(at for one in wanted if (at := one.topic_partition) in not_there or at in refused)
+        not_there = differing_from(now, requested)
+        differing = tuple(at for offset in requested if (at := offset.topic_partition) in not_there or at in refused)
         if not differing:
             return None
-        stands = told_standing(now, wanted, refused)
+        status = told_standing(now, requested, refused)
         if isinstance(reply, OffsetwiseError):
             return _caused(
                 LostReplyError(
                     f"Group {name!r}: the reply to the commit was lost, and read again only "
-                    f"{len(wanted) - len(differing):,} of {len(wanted):,} partitions are as asked. The request may "
-                    f"still arrive, so whether it will be done is not known. {stands}",
-                    fix="Wait a minute, then give the same command again: it reads the group first and goes on from "
-                    "there.",
+                    f"{len(requested) - len(differing):,} of {len(requested):,} partitions are as asked. The request "
+                    f"may still arrive, so whether it will be done is not known. {status}",
+                    fix="Wait a minute, then give the same command again: it reads the group first and goes on.",
                 ),
                 reply,
             )
-        if len(differing) < len(wanted) and put_back:
-            stands = self._put_back(plan, name, [one for one in put_back if one.topic_partition not in differing])
+        if len(differing) < len(requested) and put_back:
+            written = [offset for offset in put_back if offset.topic_partition not in differing]
+            status = self._put_back(plan, name, written)
         kind = ApplyError if now.state in INACTIVE else GroupActiveError
         otherwise = "another offset was read back"
         return kind(
-            f"Group {name!r}: expected to commit {len(wanted):,} partitions, found {len(differing):,} not committed: "
-            f"{some_of([f'{key}: {refused.get(key, otherwise)}' for key in differing])}. {stands}",
+            f"Group {name!r}: expected to commit {len(requested):,} partitions, found {len(differing):,} not "
+            f"committed: {some_of([f'{key}: {refused.get(key, otherwise)}' for key in differing])}. {status}",
             fix="Stop every member of the group and see to the errors, then give the same command again, or roll back.",
         )
 
@@ -338,18 +340,18 @@ class GroupWriter(Writer):
         """Take a half-written commit back as far as it goes; say what stands then."""
         before = tuple(to_put_back(offset) for offset in written if offset.before is not None)
         offsets = [offset for offset in written if offset.before is None]
-        left = f" {named(offsets)} had no commit before and keep the new one." if offsets else ""
+        note = f" {named(offsets)} had no commit before and keep the new one." if offsets else ""
         try:
             reply = self.port.commit({name: before}, cluster_id=_cluster(plan))[name] if before else {}
             if isinstance(reply, OffsetwiseError):
                 raise reply
             now = self._read(plan, name)
         except (ApplyError, ClusterError, StalePlanError) as error:
-            return f"The others were to be put back, but {error.problem} Where they are is not known.{left}"
+            return f"The others were to be put back, but {error.problem} Where they are is not known.{note}"
         differing = differing_from(now, before)
         if differing:
-            return told_standing(now, before, reply) + left
-        return f"The others were put back to what they were before.{left}"
+            return told_standing(now, before, reply) + note
+        return f"The others were put back to what they were before.{note}"
 
     def _read(self, plan: Plan, name: str) -> GroupState:
         now = self.port.read((name,), cluster_id=_cluster(plan))[name]

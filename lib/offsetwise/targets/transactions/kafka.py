@@ -89,7 +89,9 @@ class KafkaSink:
         """Return whether a coordinator has a transaction of this producer open; see `SinkPort`."""
         self._begin_anew()
         listed, whole = self._wire.list_transactions()
-        return not whole or any(each.producer_id == producer_id and each.state in OPEN for each in listed.values())
+        return not whole or any(
+            transaction.producer_id == producer_id and transaction.state in OPEN for transaction in listed.values()
+        )
 
     def wait(self) -> bool:
         """Wait a moment; see `SinkPort`. Each question in between has a deadline of its own."""
@@ -107,7 +109,7 @@ class KafkaSink:
         if node is None:
             node = self._wire.coordinator(transactional_id)
         if node is None:
-            return Reply(code=_UNREACHED, told="its coordinator was not found", again=True)
+            return Reply(code=_UNREACHED, message="its coordinator was not found", again=True)
         response = self._changed(node, request)
         reply = response if isinstance(response, Reply) else _reply(response.error_code)
         if reply.code == 0:
@@ -121,9 +123,9 @@ class KafkaSink:
         try:
             answers = send(self._wire, node, (request,), self.cluster_id)
         except UnsentError:
-            return Reply(code=_UNREACHED, told="the broker cannot be reached", again=True)
+            return Reply(code=_UNREACHED, message="the broker cannot be reached", again=True)
         except OtherClusterError as error:
-            return Reply(code=_UNREACHED, told="nothing was sent", elsewhere=f"cluster {error.cluster_id}")
+            return Reply(code=_UNREACHED, message="nothing was sent", elsewhere=f"cluster {error.cluster_id}")
         led_away = answers.after is not None and answers.after != self.cluster_id
         return _reply(None) if led_away or answers.responses[0] is None else answers.responses[0]
 
@@ -131,7 +133,7 @@ class KafkaSink:
         (at,) = planned.partitions
         leader = self._contacted.leaders.get(TopicPartition(at.topic, at.partition))
         if leader is None:
-            return Reply(code=_UNREACHED, told="its partition has no leader", again=True)
+            return Reply(code=_UNREACHED, message="its partition has no leader", again=True)
         marker = WriteTxnMarkersRequest.WritableTxnMarker
         request = WriteTxnMarkersRequest(
             markers=[
@@ -148,7 +150,10 @@ class KafkaSink:
         if isinstance(response, Reply):
             return response
         codes = {
-            partition.error_code for one in response.markers for topic in one.topics for partition in topic.partitions
+            partition.error_code
+            for marker in response.markers
+            for topic in marker.topics
+            for partition in topic.partitions
         }
         return _reply(max(codes, key=abs))
 
@@ -168,5 +173,5 @@ def connecting(migration: Migration) -> Connect:
 
 def _reply(code: int | None) -> Reply:
     if code is None:
-        return Reply(code=None, told="no answer came")
-    return Reply(code=code, told=errors.for_code(code).__name__, again=code in AGAIN)
+        return Reply(code=None, message="no answer came")
+    return Reply(code=code, message=errors.for_code(code).__name__, again=code in AGAIN)

@@ -18,7 +18,7 @@ class Reply:
 
     code: int | None
     """Kafka's error code, 0 for none; None where no answer came, so that it may have arrived."""
-    told: str
+    message: str
     """The error's name, or why there is no answer: a clause."""
     again: bool = False
     """Whether another moment may answer otherwise: the coordinator was not ready until the deadline."""

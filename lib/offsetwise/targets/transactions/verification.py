@@ -23,4 +23,4 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
         judge(transaction, ends.answers.get(transaction.transactional_id or ""), ends.logs)
         for transaction in plan.transactions
     )
-    return [Seen(found=None, turnout=turnout, told=told) for turnout, told in results]
+    return [Seen(found=None, turnout=turnout, told=message) for turnout, message in results]

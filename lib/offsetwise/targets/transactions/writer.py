@@ -94,7 +94,7 @@ class SinkWriter(Writer):
             if not record.stands:
                 journal.begin(context.step, intended)
             for number, transaction in enumerate(plan.transactions):
-                answer = _look(port, transaction)
+                answer = _observe(port, transaction)
                 if _is_done(port, transaction, answer, sent=number <= sent):
                     continue
                 if not _is_open(port, transaction, answer):
@@ -131,34 +131,36 @@ class SinkWriter(Writer):
                     standing=StepStanding.UNKNOWN, told=f"{sink.name!r} is another cluster: {port.cluster_id}."
                 )
             results = _judged(plan.transactions, port)
-        for turnout, standing in ((Turnout.DIFFERENT, StepStanding.CHANGED), (Turnout.UNKNOWN, StepStanding.UNKNOWN)):
-            sentences = [each for which, each in results if which is turnout]
+        for turnout, state in ((Turnout.DIFFERENT, StepStanding.CHANGED), (Turnout.UNKNOWN, StepStanding.UNKNOWN)):
+            sentences = [sentence for which, sentence in results if which is turnout]
             if sentences:
-                return SeenPlace(standing=standing, told=_some(sentences))
+                return SeenPlace(standing=state, told=_some(sentences))
         return SeenPlace(standing=StepStanding.AS_WRITTEN, told=step.told)
 
     def _require_ended(self, plan: Plan, number: int, port: SinkPort, reply: Reply) -> None:
         """Look what became of a request that was not answered with success."""
-        each = plan.transactions[number]
-        answer = _look(port, each)
-        if _is_done(port, each, answer, sent=True):
+        transaction = plan.transactions[number]
+        answer = _observe(port, transaction)
+        if _is_done(port, transaction, answer, sent=True):
             return
         if reply.code is None:
             raise LostReplyError(
-                f"{each.name}: the request to {each.decision.lower()} it got no answer, and the coordinator says that "
-                f"it is {_told(answer)}. The request may still arrive.{_rest(plan, number, port)}",
+                f"{transaction.name}: the request to {transaction.decision.lower()} it got no answer, and the "
+                "coordinator says that "
+                f"it is {_state_text(answer)}. The request may still arrive.{_rest(plan, number, port)}",
                 fix=_AGAIN,
             )
         if reply.again:
             raise ApplyError(
-                f"{each.name}: expected its coordinator to take the request to {each.decision.lower()} it, but "
-                f"{reply.told} until the deadline, so it is UNKNOWN what would come of it. It was not ended by this "
+                f"{transaction.name}: expected its coordinator to take the request to {transaction.decision.lower()} "
+                "it, but "
+                f"{reply.message} until the deadline, so it is UNKNOWN what would come of it. It was not ended by this "
                 f"request.{_rest(plan, number, port)}",
                 fix=_AGAIN,
             )
         raise ApplyError(
-            f"{each.name}: expected to {each.decision.lower()} it, but the broker refused with {reply.told}. It is "
-            f"{_told(answer)}.{_rest(plan, number, port)}",
+            f"{transaction.name}: expected to {transaction.decision.lower()} it, but the broker refused with "
+            f"{reply.message}. It is {_state_text(answer)}.{_rest(plan, number, port)}",
             fix="Grant WRITE on the TransactionalId if the right is missing, then give the same command again. Else "
             "look with `offsetwise transactions`, and draft a new plan.",
         )
@@ -204,24 +206,30 @@ def _require_rights(plan: Plan, port: SinkPort) -> None:
             )
 
 
-def _look(port: SinkPort, each: PlannedTransaction) -> Answer | None:
-    return None if each.transactional_id is None else port.describe([each.transactional_id])[each.transactional_id]
+def _observe(port: SinkPort, transaction: PlannedTransaction) -> Answer | None:
+    return (
+        None
+        if transaction.transactional_id is None
+        else port.describe([transaction.transactional_id])[transaction.transactional_id]
+    )
 
 
-def _is_open(port: SinkPort, each: PlannedTransaction, answer: Answer | None) -> bool:
+def _is_open(port: SinkPort, transaction: PlannedTransaction, answer: Answer | None) -> bool:
     """Return whether exactly this transaction is open now; of one that hangs, that no coordinator ends it."""
-    if each.transactional_id is not None:
-        return is_open(each, answer)
-    return all(shown.held_open for shown in port.logs([each]).values()) and not port.knows(each.producer_id)
+    if transaction.transactional_id is not None:
+        return is_open(transaction, answer)
+    return all(shown.held_open for shown in port.logs([transaction]).values()) and not port.knows(
+        transaction.producer_id
+    )
 
 
-def _is_done(port: SinkPort, each: PlannedTransaction, answer: Answer | None, *, sent: bool) -> bool:
+def _is_done(port: SinkPort, transaction: PlannedTransaction, answer: Answer | None, *, sent: bool) -> bool:
     """Return whether it is over as planned by our own request."""
     if not sent:
         return False
-    if each.transactional_id is None:
-        return judge(each, None, port.logs([each]))[0] is Turnout.CONFIRMED
-    return is_over(each, answer) or is_ending(each, answer)
+    if transaction.transactional_id is None:
+        return judge(transaction, None, port.logs([transaction]))[0] is Turnout.CONFIRMED
+    return is_over(transaction, answer) or is_ending(transaction, answer)
 
 
 def _verify(plan: Plan, port: SinkPort) -> None:
@@ -231,8 +239,8 @@ def _verify(plan: Plan, port: SinkPort) -> None:
         ApplyError: One is not as planned; or it cannot be told.
     """
     results = _settled(plan.transactions, port)
-    wrong = [told for turnout, told in results if turnout is Turnout.DIFFERENT]
-    unknown = [told for turnout, told in results if turnout is Turnout.UNKNOWN]
+    wrong = [message for turnout, message in results if turnout is Turnout.DIFFERENT]
+    undecided = [message for turnout, message in results if turnout is Turnout.UNKNOWN]
     if wrong:
         raise ApplyError(
             f"The requests to end {_counted(plan)} were answered without an error, and {len(wrong):,} of them "
@@ -240,10 +248,10 @@ def _verify(plan: Plan, port: SinkPort) -> None:
             fix="Do not start the job. Give the same command again, which ends what is still open. If it says the "
             "same, find out who else ends transactions of this job.",
         )
-    if unknown:
+    if undecided:
         raise ApplyError(
             f"The requests to end {_counted(plan)} were answered without an error, but what came of them cannot be "
-            f"verified: {_some(unknown)}",
+            f"verified: {_some(undecided)}",
             fix=_AGAIN,
         )
 
@@ -263,9 +271,9 @@ def _judged(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[
     return [judge(transaction, answers.get(transaction.transactional_id or ""), logs) for transaction in transactions]
 
 
-def _request(each: PlannedTransaction) -> tuple[str | None, int, int, int | None]:
+def _request(transaction: PlannedTransaction) -> tuple[str | None, int, int, int | None]:
     """Return what names the request that ends a transaction."""
-    return each.transactional_id, each.producer_id, each.epoch, each.version
+    return transaction.transactional_id, transaction.producer_id, transaction.epoch, transaction.version
 
 
 def _sent(plan: Plan, note: str | None, path: str) -> int:
@@ -284,10 +292,10 @@ def _sent(plan: Plan, note: str | None, path: str) -> int:
 
 def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
     """Describe what came of the others; without a port to ask, only what was answered."""
-    total, left = len(plan.transactions), len(plan.transactions) - number - 1
+    total, remaining = len(plan.transactions), len(plan.transactions) - number - 1
     # A request can be answered without an error and change nothing: what came of those before is looked up.
     results = [] if port is None else _settled(plan.transactions[:number], port)
-    other = [told for turnout, told in results if turnout is not Turnout.CONFIRMED]
+    other = [message for turnout, message in results if turnout is not Turnout.CONFIRMED]
     before = f"The {number:,} before it are ended as planned."
     if number == 0:
         before = "None was ended before it."
@@ -295,7 +303,7 @@ def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
         before = f"The requests to end the {number:,} before it were answered without an error."
     elif other:
         before = f"Of the {number:,} before it {number - len(other):,} are ended as planned. {_some(other)}"
-    after = "" if not left else f" The {left:,} after it, to number {total:,}, did not begin."
+    after = "" if not remaining else f" The {remaining:,} after it, to number {total:,}, did not begin."
     return f" It is number {number + 1:,} of {total:,}. {before}{after}"
 
 
@@ -308,20 +316,20 @@ def _ways(plan: Plan) -> str:
     return f"{commits:,} committed, {len(plan.transactions) - commits:,} aborted"
 
 
-def _told(answer: Answer | None) -> str:
+def _state_text(answer: Answer | None) -> str:
     if isinstance(answer, Described):
         return f"{answer.state} (producer {answer.producer_id}, epoch {answer.epoch})"
     return "no longer open on its partition" if answer is None else f"not described: {answer}"
 
 
-def _some(told: list[str]) -> str:
-    more = f" And {len(told) - _NAMED:,} more." if len(told) > _NAMED else ""
-    return " ".join(told[:_NAMED]) + more
+def _some(messages: list[str]) -> str:
+    more = f" And {len(messages) - _NAMED:,} more." if len(messages) > _NAMED else ""
+    return " ".join(messages[:_NAMED]) + more
 
 
 def _not_open(transaction: PlannedTransaction, answer: Answer | None, rest: str) -> StalePlanError:
     return StalePlanError(
-        f"{transaction.name}: expected it open as it was reviewed, found {_told(answer)}. Nothing was sent for "
+        f"{transaction.name}: expected it open as it was reviewed, found {_state_text(answer)}. Nothing was sent for "
         f"it.{rest}",
         fix=_STALE,
     )

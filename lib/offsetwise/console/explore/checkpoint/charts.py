@@ -114,31 +114,31 @@ def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
     return figure
 
 
-def step(history: History, at: BatchStanding, places: Sequence[int], lanes: slice, colours: Palette) -> go.Figure:
+def step(history: History, at: BatchStanding, indexes: Sequence[int], lanes: slice, colours: Palette) -> go.Figure:
     """Draw one step: per partition what is done, what a failure would read again, and what came later.
 
     Args:
         history: The batches.
         at: The standing of `lanes`.
-        places: The lanes to draw, counted within `lanes`, top to bottom.
+        indexes: The lanes to draw, counted within `lanes`, top to bottom.
         lanes: A range of the history's lanes.
         colours: The theme's colours.
     """
     first = lanes.start or 0
     figure = go.Figure()
-    drawn = [_drawn(history, at, place, first + place) for place in places]
-    first_drawn = min((one["low"] for one in drawn), default=0)
-    longest = max(max((one["last"] for one in drawn), default=1) - first_drawn, 1)
+    drawn = [_drawn(history, at, index, first + index) for index in indexes]
+    first_drawn = min((bar["low"] for bar in drawn), default=0)
+    longest = max(max((bar["last"] for bar in drawn), default=1) - first_drawn, 1)
     apart = max(1, *round_ticks(longest)[1:2])
     ticks = list(range(-(-first_drawn // apart) * apart, first_drawn + longest + 1, apart))
-    names = [str(history.lanes[first + place].topic_partition) for place in places]
+    names = [str(history.lanes[first + index].topic_partition) for index in indexes]
     _segments(figure, "later batches", drawn, ("end", "last"), {"color": colours.grid, "line": {"width": 0}})
     _segments(figure, "read and committed", drawn, ("low", "start"), solid(colours))
     _segments(figure, "would be read again", drawn, ("start", "end"), hatched(colours))
-    if any(one["back"] for one in drawn):
-        gone = {"color": colours.page, "line": {"width": 1, "color": colours.wrong}}
+    if any(bar["back"] for bar in drawn):
+        regressions = {"color": colours.page, "line": {"width": 1, "color": colours.wrong}}
         pattern = {"shape": "\\", "fgcolor": colours.wrong, "bgcolor": colours.page, "size": 5, "solidity": 0.35}
-        _segments(figure, "the plan goes back", drawn, ("planned", "start"), gone | {"pattern": pattern})
+        _segments(figure, "the plan goes back", drawn, ("planned", "start"), regressions | {"pattern": pattern})
     _marks(figure, drawn, colours, right=first_drawn + longest * 1.02)
     figure.update_layout(
         barmode="overlay",
@@ -165,11 +165,11 @@ def _marks(figure: go.Figure, drawn: Sequence[dict[str, Any]], colours: Palette,
     figure.add_trace(
         go.Scatter(
             name="a restart reads on here",
-            x=[one["start"] for one in drawn if one["known"]],
-            y=[index for index, one in enumerate(drawn) if one["known"]],
+            x=[bar["start"] for bar in drawn if bar["known"]],
+            y=[index for index, bar in enumerate(drawn) if bar["known"]],
             mode="markers",
             marker={"symbol": "line-ns", "size": 26, "line": {"width": 3, "color": colours.next_record}},
-            hovertext=[one["said"] for one in drawn if one["known"]],
+            hovertext=[bar["said"] for bar in drawn if bar["known"]],
             hoverinfo="text",
         )
     )
@@ -178,9 +178,9 @@ def _marks(figure: go.Figure, drawn: Sequence[dict[str, Any]], colours: Palette,
             x=[right] * len(drawn),
             y=list(range(len(drawn))),
             mode="text",
-            text=[one["label"] for one in drawn],
+            text=[bar["label"] for bar in drawn],
             textposition="middle right",
-            textfont={"size": SMALL_PX, "color": [colours.wrong if one["back"] else colours.text for one in drawn]},
+            textfont={"size": SMALL_PX, "color": [colours.wrong if bar["back"] else colours.text for bar in drawn]},
             hoverinfo="skip",
             showlegend=False,
         )
@@ -196,14 +196,14 @@ def hatched(colours: Palette) -> dict[str, Any]:
     }
 
 
-def _drawn(history: History, at: BatchStanding, place: int, lane: int) -> dict[str, Any]:
+def _drawn(history: History, at: BatchStanding, index: int, lane: int) -> dict[str, Any]:
     """Return the offsets at which one lane's bars begin and end, from its oldest known one, and what is said of it."""
     known = history.known[:, lane]
     ends = history.ends[known, lane]
     low, last = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)
-    start_known, end_known = bool(at.start_known[place]), bool(at.end_known[place])
-    start = int(at.start[place]) if start_known else low
-    end = int(at.end[place]) if end_known else start
+    start_known, end_known = bool(at.start_known[index]), bool(at.end_known[index])
+    start = int(at.start[index]) if start_known else low
+    end = int(at.end[index]) if end_known else start
     again = end - start if start_known and end_known else None
     return {
         "low": low,
@@ -234,7 +234,7 @@ def _label(start: int | None, end: int | None, again: int | None) -> str:
 def _segments(
     figure: go.Figure, name: str, drawn: Sequence[dict[str, Any]], between: tuple[str, str], marker: dict[str, Any]
 ) -> None:
-    bars = [(index, one[between[0]], one[between[1]]) for index, one in enumerate(drawn)]
+    bars = [(index, bar[between[0]], bar[between[1]]) for index, bar in enumerate(drawn)]
     shown = [(index, low, high) for index, low, high in bars if high > low]
     figure.add_trace(
         go.Bar(

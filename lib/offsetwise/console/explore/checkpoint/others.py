@@ -8,9 +8,9 @@ from offsetwise.console.reader import Offered
 from offsetwise.model import Checkpoint
 
 
-def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading) -> None:  # noqa: ARG001 - asks no more
+def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:  # noqa: ARG001 - asks no more
     """Draw everything below the restart and its banners."""
-    sources.draw(held)
+    sources.draw(reading)
 
 
 def facts(read: Checkpoint) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import blocks
-from offsetwise.console.widgets.blocks import asked
+from offsetwise.console.widgets.blocks import draw_answer
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.model import Checkpoint
 from offsetwise.workflow.repairing import FittingRepair
@@ -31,12 +31,12 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> 
     if migration.recorded:
         return
     with st.expander("Repair in a copy", icon=":material/build:"):
-        held = asked(answers, Question.of(Reader.fitting_repairs, migration.name, name), _OFFER)
-        if held is None:
+        answer = draw_answer(answers, Question.of(Reader.fitting_repairs, migration.name, name), _OFFER)
+        if answer is None:
             return
-        if not held.value:
+        if not answer.value:
             st.markdown("No repair fits: there is nothing that one of them mends.")
-        for repair in held.value:
+        for repair in answer.value:
             st.markdown(f"**{markdown(repair.kind)}**: {markdown(' '.join(repair.costs))}")
             blocks.command(plain(command(repair, shown)))
 

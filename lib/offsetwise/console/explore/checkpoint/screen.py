@@ -52,21 +52,21 @@ def reading(answers: Answers, migration: Offered, subject: Subject, head: guard.
     question = Question.of(Reader.checkpoint_reading, migration.name, subject.name, None)
     name = markdown(str(subject))
     clusters = blocks.clusters(migration.old, migration.new)
-    held = blocks.live(answers, question, _offer(name, "checkpoint"), actions=head.actions)
-    if held is None:
+    answer = blocks.live(answers, question, _offer(name, "checkpoint"), actions=head.actions)
+    if answer is None:
         head.context(f"{clusters} · not read yet")
         return None
-    other = _retained(held.value.checkpoint)
+    other = _retained(answer.value.checkpoint)
     if other is not None:
-        asked = Question.of(Reader.checkpoint_reading, migration.name, subject.name, other)
-        held = blocks.live(answers, asked, _offer(f"checkpoint {other}", "retained"))
-        if held is None:
+        question_of_other = Question.of(Reader.checkpoint_reading, migration.name, subject.name, other)
+        answer = blocks.live(answers, question_of_other, _offer(f"checkpoint {other}", "retained"))
+        if answer is None:
             return None
-    shown = held.value.checkpoint
-    head.context(f"{clusters} · read {clock(held.at)}")
+    shown = answer.value.checkpoint
+    head.context(f"{clusters} · read {clock(answer.at)}")
     if shown.job_id:
         head.says(f"{engine_of(shown.engine).job} id **{markdown(shown.job_id)}**")
-    return held
+    return answer
 
 
 def _offer(what: str, key: str) -> blocks.Offer:
@@ -90,33 +90,33 @@ def _retained(shown: Checkpoint) -> int | None:
     return named[selectors.choice("Retained checkpoint", list(named), "retained", width=200)]
 
 
-def draw(answers: Answers, migration: Offered, subject: Subject, held: sources.Reading) -> None:
+def draw(answers: Answers, migration: Offered, subject: Subject, reading: sources.Reading) -> None:
     """Draw the whole screen of one reading."""
-    shown = held.value.checkpoint
+    shown = reading.value.checkpoint
     with guard.block("banners"):
         said = [problem for problem in shown.problems if beside_restart(problem, shown.restart) != problem.message]
-        more = "".join(f" {_told(problem, shown.restart)}" for problem in said)
+        more = "".join(f" {_sentence(problem, shown.restart)}" for problem in said)
         blocks.box(sources.restart_tone(shown), f"**The restart.** {markdown(shown.restart)}{more}")
         for problem in shown.problems:
             if problem not in said:
-                blocks.box(sources.tone(problem), f"**{title(problem)}** {_told(problem, shown.restart)}")
-    screen_of(shown.engine).draw(answers, migration, subject.name, held)
-    _identifiers(held)
+                blocks.box(sources.tone(problem), f"**{title(problem)}** {_sentence(problem, shown.restart)}")
+    screen_of(shown.engine).draw(answers, migration, subject.name, reading)
+    _identifiers(reading)
 
 
-def _told(problem: Problem, restart: str) -> str:
+def _sentence(problem: Problem, restart: str) -> str:
     shown = worded(replace(problem, message=beside_restart(problem, restart)), terms.shown())
     fix = f"**What to do:** {markdown(shown.fix)}" if shown.fix else ""
     return "  \n".join(part for part in (f"({linked(shown.code)})", markdown(shown.message), fix) if part)
 
 
-def _identifiers(held: sources.Reading) -> None:
-    shown = held.value.checkpoint
-    with downloads.beside(":gray[The whole checkpoint as it was read, as a file of Offsetwise:]"):
+def _identifiers(reading: sources.Reading) -> None:
+    shown = reading.value.checkpoint
+    with downloads.to_the_right_of(":gray[The whole checkpoint as it was read, as a file of Offsetwise:]"):
         downloads.button(
             "Checkpoint (JSON)",
             "checkpoint.json",
-            lambda: sources.checkpoint_file(held),
+            lambda: sources.checkpoint_file(reading),
             key="checkpoint-file",
             says="What `offsetwise inspect --json` prints of it.",
         )

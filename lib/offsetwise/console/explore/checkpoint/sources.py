@@ -7,7 +7,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise import files, wording
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, table
 from offsetwise.console.widgets.escaping import markdown, plain
@@ -29,7 +29,7 @@ _STARTS = {
     "initializer": "as the job's code says",
     "none": "nowhere: no reader keeps it",
 }
-Reading = Held[CheckpointReading]
+Reading = CachedAnswer[CheckpointReading]
 PAIRS: Final[Columns[tuple[str, str]]] = (
     Column("configuration", lambda pair: pair[0]),
     Column("value", lambda pair: pair[1]),
@@ -42,11 +42,11 @@ Resumed = tuple[str, SourcePosition | MarkedPosition]
 
 
 @st.fragment
-def draw(held: Reading) -> None:
+def draw(reading: Reading) -> None:
     """Draw them."""
     blocks.section("Sources")
     with guard.block("sources"):
-        shown = held.value.checkpoint
+        shown = reading.value.checkpoint
         if not shown.sources:
             blocks.empty("No source is recorded.", "A query records its sources when it plans its first batch.")
             return
@@ -77,7 +77,7 @@ def tone(problem: Problem) -> Tone:
 def restart_tone(checkpoint: Checkpoint) -> Tone:
     """Return the tone of the restart sentence: that of the most serious problem."""
     tones = {tone(problem) for problem in checkpoint.problems}
-    worst = next((one for one in (Tone.WRONG, Tone.CAREFUL) if one in tones), None)
+    worst = next((candidate for candidate in (Tone.WRONG, Tone.CAREFUL) if candidate in tones), None)
     if worst is not None:
         return worst
     known = any(source.positions or source.shards for source in checkpoint.sources)
@@ -123,7 +123,7 @@ def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
         Column(
             "starts at",
             lambda row: _STARTS[row[1].starts_at] if isinstance(row[1], MarkedPosition) else "",
-            when=lambda rows: any(isinstance(each, MarkedPosition) for _, each in rows),
+            when=lambda rows: any(isinstance(position, MarkedPosition) for _, position in rows),
         ),
         Column("source", lambda row: row[0], when=lambda rows: several(source for source, _ in rows)),
     )
@@ -161,13 +161,13 @@ def _ahead(source: CheckpointSource, reruns: int | None) -> int | None:
         for position in source.positions
         if position.planned_offset is not None
     ]
-    known = [each for each in planned if each is not None]
+    known = [count for count in planned if count is not None]
     return sum(known) if known and len(known) == len(planned) else None
 
 
-def checkpoint_file(held: Reading) -> bytes:
+def checkpoint_file(reading: Reading) -> bytes:
     """Write the checkpoint as a file of ours."""
-    return files.dump(held.value.checkpoint, severities=True).encode()
+    return files.dump(reading.value.checkpoint, severities=True).encode()
 
 
 def _kind(source: CheckpointSource) -> str:

@@ -35,8 +35,10 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint, *, 
         if not transactions and not shown.details.transactional_id_prefixes:
             blocks.empty("No transaction is open in it.", "Only an exactly-once Kafka sink keeps transactions here.")
             return
-        _held(shown, operators)
-        result = blocks.asked(answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER)
+        _held_open(shown, operators)
+        result = blocks.draw_answer(
+            answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER
+        )
         if result is not None:
             decided.draw(result, recorded=migration.recorded)
             subject = Subject(kind=SubjectKind.CHECKPOINT, name=name)
@@ -46,7 +48,7 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint, *, 
 
 
 @st.fragment
-def _held(shown: Checkpoint, operators: Mapping[str, str]) -> None:
+def _held_open(shown: Checkpoint, operators: Mapping[str, str]) -> None:
     said = f"{many(len(shown.details.transactions), 'transaction')} held open by the job's Kafka sinks."
     if shown.details.transactions:
         table.paged(_columns(operators), shown.details.transactions, "transaction-rows", alt=said)

@@ -12,7 +12,7 @@ from offsetwise.console.explore.clusters import summary
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, terms
-from offsetwise.console.widgets.blocks import Offer, asked, busy
+from offsetwise.console.widgets.blocks import Offer, busy, draw_answer
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.model import Cluster
 from offsetwise.streams.access import Granted, Permissions, Resource, Step, StepResult
@@ -67,17 +67,17 @@ def _connection(answers: Answers, migration: str, side: Cluster) -> None:
         icon=":material/network_check:",
         key=f"connection-{side}",
     )
-    held = asked(answers, question, offer)
-    if held is None or busy(answers, question):
+    answer = draw_answer(answers, question, offer)
+    if answer is None or busy(answers, question):
         return
-    failed = next((step for step in held.value if step.state is StepResult.FAILED), None)
-    total = sum(step.took_ms for step in held.value)
+    failed = next((step for step in answer.value if step.state is StepResult.FAILED), None)
+    total = sum(step.took_ms for step in answer.value)
     if failed is None:
         blocks.box(Tone.RIGHT, f"**Every step succeeded** in {number(total)} ms.")
     else:
         blocks.box(Tone.WRONG, f"**The step “{failed.name}” failed** after {number(total)} ms.")
-    st.markdown(f":gray[tested {clock(held.at)}]")
-    for step in held.value:
+    st.markdown(f":gray[tested {clock(answer.at)}]")
+    for step in answer.value:
         _step(step)
 
 
@@ -98,10 +98,10 @@ def _permissions(answers: Answers, migration: str, side: Cluster) -> None:
         icon=":material/key:",
         key=f"permissions-{side}",
     )
-    held = asked(answers, question, offer)
-    if held is None or busy(answers, question):
+    answer = draw_answer(answers, question, offer)
+    if answer is None or busy(answers, question):
         return
-    shown = held.value
+    shown = answer.value
     user = f"The user {markdown(repr(shown.user))}" if shown.user else "The user"
     writable = shown.writable
     if shown.authorizer is False:
@@ -131,7 +131,7 @@ def _permissions(answers: Answers, migration: str, side: Cluster) -> None:
         st.markdown("**Not answered:**")
         _lines([f"{_named(granted)}: {markdown(granted.error or '')}" for granted in unread])
     st.markdown(
-        f":gray[asked {clock(held.at)} about the cluster, "
+        f":gray[asked {clock(answer.at)} about the cluster, "
         f"{many(_count(shown, Resource.TOPIC), 'topic')} and {many(_count(shown, Resource.GROUP), 'group')}. "
         "The broker was asked; nothing was tried.]"
     )
@@ -167,9 +167,9 @@ def _acls(answers: Answers, migration: str, side: Cluster) -> None:
         at_once=True,
     )
     with st.expander(f"{'● old' if side is Cluster.OLD else '◆ new'}: commands to copy"):
-        held = asked(answers, question, offer)
-        if held is not None:
-            _commands(held.value)
+        answer = draw_answer(answers, question, offer)
+        if answer is not None:
+            _commands(answer.value)
 
 
 def _commands(acls: MinimumAcls) -> None:

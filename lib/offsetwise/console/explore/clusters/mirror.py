@@ -169,7 +169,7 @@ def groups(view: View) -> None:
             alt=f"What the group committed in {many(len(results), 'partition')}, beside MirrorMaker's answer.",
             missing="none" if None not in view.ids else "?",
         )
-        evidence.notes("What the hints say", [("", one.hint) for one in results])
+        evidence.notes("What the hints say", [("", commit.hint) for commit in results])
 
 
 def _groups(view: View) -> Columns[str]:
@@ -208,12 +208,12 @@ def _groups(view: View) -> Columns[str]:
 def commits(view: View, group: str) -> list[Committed]:
     """Return what a group committed on both clusters, partition by partition, beside MirrorMaker's own answer."""
     names = {} if view.old is None else dict(view.old.counterparts)
-    back = {new_name: name for name, new_name in names.items()}
+    old_names = {new_name: name for name, new_name in names.items()}
     old, new = (_offsets(view.group_states(side).get(group)) for side in ("old", "new"))
     mm2 = _mirror_answers(view, group)
     results = []
     for at in sorted({TopicPartition(names.get(topic, topic), number) for topic, number in old} | set(new) | set(mm2)):
-        old_topic, said = back.get(at.topic, at.topic), mm2.get(at)
+        old_topic, said = old_names.get(at.topic, at.topic), mm2.get(at)
         of_old, of_new = old.get(TopicPartition(old_topic, at.partition)), new.get(at)
         hint = "? new cluster not read" if view.new is None else _hint(of_old, of_new, said)
         results.append(Committed(old_topic=old_topic, at=at, old=of_old, new=of_new, mirror_maker=said, hint=hint))
@@ -248,7 +248,7 @@ def _lag_at_most(view: View, group: GroupState | None) -> int | None:
 
 
 def _offsets(group: object) -> dict[TopicPartition, GroupOffset]:
-    return {each.topic_partition: each for each in getattr(group, "positions", ())}
+    return {offset.topic_partition: offset for offset in getattr(group, "positions", ())}
 
 
 def _mirror_answers(view: View, group: str) -> dict[TopicPartition, int]:

@@ -69,14 +69,14 @@ def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -
                 notes.append(note(0.0, lane + shift, text, colours.unknown, away=_AWAY))
                 continue
             low, high = _extent(old, new)
-            start, end = _place(log.log_start, low, high), _place(log.hw, low, high)
+            start, end = _fraction(log.log_start, low, high), _fraction(log.hw, low, high)
             bars.append((lane, start, max(end - start, _THIN), _hover(pair.name, number, side, log)))
             first, last = wording.number(log.log_start), wording.number(log.hw)
             notes.append(note(start, lane + shift, first, colours.text, anchor="right", away=_AWAY))
             notes.append(note(max(end, start + _THIN), lane + shift, last, colours.text, away=_AWAY))
         figure.add_trace(_bars(side, shift, bars, marker))
     _stable(figure, lanes, colours)
-    _dress(figure, lanes, colours, room=_room(max((len(str(each["text"])) for each in notes), default=0)))
+    _dress(figure, lanes, colours, room=_room(max((len(str(note["text"])) for note in notes), default=0)))
     # All at once: adding one annotation copies and checks all that are there.
     figure.layout.annotations = notes
     return figure
@@ -125,7 +125,7 @@ def _extent(old: PartitionState | None, new: PartitionState | None) -> tuple[Any
     return min(offsets), max(offsets)
 
 
-def _place(at: AnyPosition, low: AnyPosition, high: AnyPosition) -> float:
+def _fraction(at: AnyPosition, low: AnyPosition, high: AnyPosition) -> float:
     if high == low:
         return 0.0
     part, whole = at - low, high - low
@@ -146,7 +146,7 @@ def _stable(figure: go.Figure, lanes: Sequence[Lane], colours: Palette) -> None:
         figure.add_trace(
             go.Scatter(
                 name="last stable offset, below the HW",
-                x=[_place(stable, *extent) for *_, stable, extent in marks],
+                x=[_fraction(stable, *extent) for *_, stable, extent in marks],
                 y=[lane + shift for lane, shift, *_ in marks],
                 mode="markers",
                 marker={"symbol": "line-ns", "size": 16, "line": {"width": 3, "color": colours.raw}},

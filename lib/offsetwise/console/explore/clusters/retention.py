@@ -9,13 +9,13 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.clusters.retention import RetentionDeadline, RetentionMethod, Standing, deadline
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.clusters.retention import ReaderPosition, RetentionDeadline, RetentionMethod, deadline
+from offsetwise.console.answers import Answers, CachedAnswer, Question
 from offsetwise.console.explore.clusters.summary import HeldCluster
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, table, terms
-from offsetwise.console.widgets.blocks import Offer, asked
+from offsetwise.console.widgets.blocks import Offer, draw_answer
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
@@ -27,17 +27,17 @@ from offsetwise.wording import many
 Starts = dict[TopicPartition, Moment]
 _CLUSTERS: Final = 16
 _lock: Final = threading.Lock()
-_seen: Final[OrderedDict[tuple[str, Cluster], list[tuple[int, Starts]]]] = OrderedDict()
+_readings: Final[OrderedDict[tuple[str, Cluster], list[tuple[int, Starts]]]] = OrderedDict()
 
 
-def draw(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None]) -> None:
+def draw(answers: Answers, migration: Offered, answers_by_side: dict[Cluster, HeldCluster | None]) -> None:
     """Draw it for each cluster that was read."""
     blocks.section("When retention reaches the positions")
     st.markdown(
         ":gray[The earliest time at which the record at a position can be deleted: its own timestamp and retention.ms, "
         "else the rate at which the log start moved between two readings.]"
     )
-    for side, read in held.items():
+    for side, read in answers_by_side.items():
         if read is None:
             continue
         with guard.block(f"retention-{side}"):
@@ -47,7 +47,7 @@ def draw(answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster |
 
 def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldCluster) -> None:
     remember(migration.name, side, read)
-    known: Held[tuple[Standing, ...]] | None = None
+    known: CachedAnswer[tuple[ReaderPosition, ...]] | None = None
     if not migration.recorded:
         offer = Offer(
             what=terms.said(f"the records at the positions on the {side} cluster"),
@@ -56,7 +56,7 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
             icon=":material/schedule:",
             key=f"standings-{side}",
         )
-        known = asked(answers, Question.of(Reader.standings, migration.name, side), offer)
+        known = draw_answer(answers, Question.of(Reader.standings, migration.name, side), offer)
     if not (_committed(read) if known is None else known.value):
         st.markdown(
             terms.said("No position is known here: no group of the migration committed anything on this cluster.")
@@ -83,30 +83,30 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
 
 @cached(16)
 def _deadlines(
-    migration: str, side: Cluster, read: HeldCluster, known: Held[tuple[Standing, ...]] | None
+    migration: str, side: Cluster, read: HeldCluster, known: CachedAnswer[tuple[ReaderPosition, ...]] | None
 ) -> list[RetentionDeadline]:
     """Return when retention reaches the positions that were asked about, else those that groups committed."""
     snapshot = read.value.snapshot
     topics, logs = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
     deadlines = [
         deadline(
-            each,
-            topics.get(each.partition.topic),
-            logs.get(each.partition),
-            starts(migration, side, each.partition),
+            recorded,
+            topics.get(recorded.partition.topic),
+            logs.get(recorded.partition),
+            starts(migration, side, recorded.partition),
         )
-        for each in (_committed(read) if known is None else known.value)
+        for recorded in (_committed(read) if known is None else known.value)
     ]
     return sorted(deadlines, key=_soonest)
 
 
-def _soonest(each: RetentionDeadline) -> tuple[bool, int, str]:
-    return each.at_ms is None, each.at_ms or 0, str(each.standing.partition)
+def _soonest(deadline: RetentionDeadline) -> tuple[bool, int, str]:
+    return deadline.at_ms is None, deadline.at_ms or 0, str(deadline.position.partition)
 
 
-def _committed(read: HeldCluster) -> tuple[Standing, ...]:
+def _committed(read: HeldCluster) -> tuple[ReaderPosition, ...]:
     return tuple(
-        Standing(
+        ReaderPosition(
             of=f"group {group.name}",
             partition=offset.topic_partition,
             offset=offset.offset,
@@ -117,33 +117,35 @@ def _committed(read: HeldCluster) -> tuple[Standing, ...]:
     )
 
 
-def remember(migration: str, side: Cluster, held: HeldCluster) -> None:
+def remember(migration: str, side: Cluster, answer: HeldCluster) -> None:
     """Keep the log starts of a reading; of each cluster only those of the first and the newest one."""
     with _lock:
-        readings = _seen.setdefault((migration, side), [])
-        if not any(held.id == id_ for id_, _ in readings):
-            readings.append((held.id, _starts(held)))
+        readings = _readings.setdefault((migration, side), [])
+        if not any(answer.id == id_ for id_, _ in readings):
+            readings.append((answer.id, _starts(answer)))
             del readings[1:-1]
-        _seen.move_to_end((migration, side))
-        while len(_seen) > _CLUSTERS:
-            _seen.popitem(last=False)
+        _readings.move_to_end((migration, side))
+        while len(_readings) > _CLUSTERS:
+            _readings.popitem(last=False)
 
 
 def starts(migration: str, side: Cluster, partition: TopicPartition) -> tuple[Moment, ...]:
     """Return the log starts read of a partition, ascending in time; only the newest if the log began again."""
     with _lock:
-        moments = [each[partition] for _, each in _seen.get((migration, side), []) if partition in each]
+        moments = [
+            starts_of[partition] for _, starts_of in _readings.get((migration, side), []) if partition in starts_of
+        ]
     return tuple(moments[-1:] if len(moments) > 1 and moments[-1].offset < moments[0].offset else moments)
 
 
 def forget() -> None:
     """Forget every reading."""
     with _lock:
-        _seen.clear()
+        _readings.clear()
 
 
-def _starts(held: HeldCluster) -> Starts:
-    snapshot = held.value.snapshot
+def _starts(answer: HeldCluster) -> Starts:
+    snapshot = answer.value.snapshot
     at_ms = int(datetime.fromisoformat(snapshot.taken_at).timestamp() * 1000)
     return {
         at: Moment(at_ms=at_ms, offset=start)
@@ -159,12 +161,12 @@ def _reached(deadline: RetentionDeadline) -> str | Time:
 
 
 DEADLINES: Final[Columns[RetentionDeadline]] = (
-    Column("position of", lambda retention_deadline: retention_deadline.standing.of, 150),
-    Column("topic", lambda retention_deadline: retention_deadline.standing.partition.topic, 110),
-    table.partition(lambda retention_deadline: retention_deadline.standing.partition.partition),
-    Column("offset", lambda retention_deadline: retention_deadline.standing.offset),
+    Column("position of", lambda retention_deadline: retention_deadline.position.of, 150),
+    Column("topic", lambda retention_deadline: retention_deadline.position.partition.topic, 110),
+    table.partition(lambda retention_deadline: retention_deadline.position.partition.partition),
+    Column("offset", lambda retention_deadline: retention_deadline.position.offset),
     Column("reached from (UTC)", _reached, 180),
-    Column("record time (UTC)", lambda retention_deadline: Time(retention_deadline.standing.record_ms), 180),
+    Column("record time (UTC)", lambda retention_deadline: Time(retention_deadline.position.record_ms), 180),
     Column("method", lambda retention_deadline: retention_deadline.method.value, 90),
     Column("why", lambda retention_deadline: retention_deadline.why, 700),
 )

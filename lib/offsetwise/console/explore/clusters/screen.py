@@ -17,7 +17,7 @@ from offsetwise.console.explore.clusters.summary import NO_TOPIC, HeldCluster, V
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, layout, terms
-from offsetwise.console.widgets.blocks import Offer, asked, busy
+from offsetwise.console.widgets.blocks import Offer, busy, draw_answer
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.model import Cluster, Snapshot
@@ -29,8 +29,8 @@ _SHOWN_PROBLEMS: Final = 20
 
 def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
     """Draw the whole screen."""
-    held = _cards(answers, migration)
-    shown = view(held[Cluster.OLD], held[Cluster.NEW])
+    answers_by_side = _cards(answers, migration)
+    shown = view(answers_by_side[Cluster.OLD], answers_by_side[Cluster.NEW])
     head.context(_caption(migration, shown))
     read = False
     with guard.block("clusters"):
@@ -39,11 +39,11 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
         read = shown.old is not None or shown.new is not None
         if read:
             blocks.box(*summary.answer(shown))
-    _tabs(answers, migration, held, shown, read=read)
+    _tabs(answers, migration, answers_by_side, shown, read=read)
 
 
 def _tabs(
-    answers: Answers, migration: Offered, held: dict[Cluster, HeldCluster | None], shown: View, *, read: bool
+    answers: Answers, migration: Offered, answers_by_side: dict[Cluster, HeldCluster | None], shown: View, *, read: bool
 ) -> None:
     """Draw what was read, if it may be shown, and how the clusters are reached, in tabs: it is five screens long.
 
@@ -53,18 +53,18 @@ def _tabs(
         "Topics": partial(topics.draw, shown) if shown.pairs else _no_topic,
         "Groups": partial(draw_groups, shown),
         "Mirror": partial(mirror.mirror_health, shown),
-        "Retention": partial(retention.draw, answers, migration, held),
+        "Retention": partial(retention.draw, answers, migration, answers_by_side),
     }
     if not read:
-        parts = dict.fromkeys(parts, partial(_unread, asked=any(held.values())))
+        parts = dict.fromkeys(parts, partial(_unread, requested=any(answers_by_side.values())))
     if migration.sinks:
         parts[sinks.TITLE] = partial(sinks.draw, answers, migration)
     parts["Access"] = partial(access.draw, answers, migration)
     layout.tabs({title: partial(_kept_apart, title, draw) for title, draw in parts.items()})
 
 
-def _unread(*, asked: bool) -> None:
-    if asked:
+def _unread(*, requested: bool) -> None:
+    if requested:
         st.markdown(":gray[Not shown, for the reason above.]")
     else:
         st.markdown(terms.said(":gray[Not read yet: read one or both clusters above.]"))
@@ -92,7 +92,8 @@ def _cards(answers: Answers, migration: Offered) -> dict[Cluster, HeldCluster | 
     """Draw both, and give what was read of each."""
     questions = {side: Question.of(Reader.cluster, migration.name, side) for side in Cluster}
     if not migration.recorded and not any(
-        answers.held(each) or busy(answers, each) or answers.reading(each) for each in questions.values()
+        answers.cached(question) or busy(answers, question) or answers.reading(question)
+        for question in questions.values()
     ):
         with st.container(border=True):
             st.markdown("**Nothing was read yet.**")
@@ -135,13 +136,13 @@ def _card(answers: Answers, migration: Offered, side: Cluster, question: Questio
         icon=":material/hub:",
         key=f"cluster-{side}",
     )
-    held = asked(answers, question, offer)
+    answer = draw_answer(answers, question, offer)
     with facts:
-        if held is not None:
-            _facts(held.value.snapshot)
+        if answer is not None:
+            _facts(answer.value.snapshot)
         elif answers.reading(question) is None:
             st.markdown(":gray[not read yet]")
-    return held
+    return answer
 
 
 def _facts(snapshot: Snapshot) -> None:

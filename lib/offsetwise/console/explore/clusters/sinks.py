@@ -25,15 +25,17 @@ def draw(answers: Answers, migration: Offered) -> None:
     blocks.section(TITLE)
     with guard.block("sinks"):
         name = selectors.choice("Sink of", list(subjects), "sink", width=420)
-        result = blocks.asked(answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER)
+        result = blocks.draw_answer(
+            answers, Question.of(Reader.sink_transactions, migration.name, name, ()), decided.OFFER
+        )
         if result is None:
             return
         decided.summary(result, recorded=migration.recorded)
         counts = result.value.counts
-        st.markdown(" · ".join(f"{decided.verdict(each)} **{count:,}**" for each, count in counts.items()))
+        st.markdown(" · ".join(f"{decided.verdict(decision)} **{count:,}**" for decision, count in counts.items()))
         if Decision.HANGING in counts:
             st.markdown("Nothing ends those that hang, until a plan of its own aborts them.")
-        decided.standing(result.value)
+        decided.draw_limits(result.value)
         blocks.lead_on(
             "Each transaction, and why",
             _CHECKPOINT_PAGE,

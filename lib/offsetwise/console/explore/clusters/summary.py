@@ -11,13 +11,13 @@ from offsetwise import wording
 from offsetwise.clusters.mirror_health import Mirrored, MirrorHealth, mirror_health
 from offsetwise.clusters.pairs import TopicDifference, TopicPair, differences, pair_topics
 from offsetwise.clusters.reading import ReadCluster
-from offsetwise.console.answers import Held
+from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.widgets import escaping, terms
 from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.model import GroupState, PartitionState, TopicState
 from offsetwise.wording.verdicts import Tone, Verdict
 
-HeldCluster = Held[ReadCluster]
+HeldCluster = CachedAnswer[ReadCluster]
 
 
 @told_apart_by(lambda view: view.ids)
@@ -85,7 +85,7 @@ def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
     )
 
 
-def verdict(pair: TopicPair, found: Sequence[TopicDifference]) -> Verdict:
+def verdict(pair: TopicPair, differences: Sequence[TopicDifference]) -> Verdict:
     """Return how the two topics of a pair compare."""
     if not pair.both_read:
         return Verdict(icon="?", word="other cluster not read", tone=Tone.UNKNOWN)
@@ -97,9 +97,9 @@ def verdict(pair: TopicPair, found: Sequence[TopicDifference]) -> Verdict:
         return Verdict(icon="?", word="not described", tone=Tone.UNKNOWN)
     if not pair.old.config or not pair.new.config:
         return Verdict(icon="?", word="configuration not read", tone=Tone.UNKNOWN)
-    if not found:
+    if not differences:
         return Verdict(icon="✓", word="same", tone=Tone.RIGHT)
-    return Verdict(icon="▲", word=wording.many(len(found), "difference"), tone=Tone.CAREFUL)
+    return Verdict(icon="▲", word=wording.many(len(differences), "difference"), tone=Tone.CAREFUL)
 
 
 def answer(view: View) -> tuple[Tone, str]:
@@ -167,7 +167,7 @@ def both(old: str, new: str) -> str:
     return old if old == new else f"{old} → {new}"
 
 
-def held(partition: PartitionState | None) -> int | None:
+def span(partition: PartitionState | None) -> int | None:
     """Return how many offsets a log spans; None where it was not read."""
     if partition is None or partition.log_start is None or partition.hw is None:
         return None

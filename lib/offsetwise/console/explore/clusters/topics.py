@@ -115,7 +115,7 @@ def _table(view: View, pairs: tuple[TopicPair, ...]) -> None:
 
 
 def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
-    with downloads.beside(f":gray[{part(len(pairs), len(view.pairs), terms.said('topic'))}.]"):
+    with downloads.to_the_right_of(f":gray[{part(len(pairs), len(view.pairs), terms.said('topic'))}.]"):
         for what, make in (
             ("topics", lambda: downloads.csv(table.frame(topics(view), pairs, file=True))),
             ("partitions", lambda: downloads.csv(table.frame(range_chart.LANES, _lanes(view, pairs), file=True))),
@@ -190,7 +190,7 @@ def _tree(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> Any:
 
 def topics(view: View) -> Columns[TopicPair]:
     """Return the columns of the table of topics. `held` counts offsets from log start to HW, over all partitions."""
-    held = "Offsets from log start to HW on the {} cluster, over all partitions. Not records: there may be gaps."
+    description = "Offsets from log start to HW on the {} cluster, over all partitions. Not records: there may be gaps."
     return (
         Column("old topic", lambda pair: pair.old_name or "", 112, pinned=True),
         Column("new topic", lambda pair: pair.new_name or "", 112),
@@ -202,8 +202,8 @@ def topics(view: View) -> Columns[TopicPair]:
         ),
         Column("p old", lambda pair: _count(pair.old), 92, heading="old partitions"),
         Column("p new", lambda pair: _count(pair.new), 96, heading="new partitions"),
-        Column("held old", lambda pair: _held(pair.old), 70, held.format("old")),
-        Column("held new", lambda pair: _held(pair.new), 74, held.format("new")),
+        Column("held old", lambda pair: _span(pair.old), 70, description.format("old")),
+        Column("held new", lambda pair: _span(pair.new), 74, description.format("new")),
         Column(
             "cleanup", lambda pair: _both(pair, "cleanup.policy"), 80, "cleanup.policy; old → new where they differ."
         ),
@@ -223,10 +223,10 @@ def _count(topic: TopicState | None) -> int | None:
     return None if topic is None or topic.error is not None else len(topic.partitions)
 
 
-def _held(topic: TopicState | None) -> int | None:
+def _span(topic: TopicState | None) -> int | None:
     if topic is None or not topic.partitions:
         return None
-    spans = [summary.held(partition) for partition in topic.partitions]
+    spans = [summary.span(partition) for partition in topic.partitions]
     known = [span for span in spans if span is not None]
     return sum(known) if len(known) == len(spans) else None
 

@@ -28,7 +28,7 @@ class Downtime:
     """When the last of them had caught up; None while it goes on."""
     running: int
     """How many run on the old cluster."""
-    unknown: int
+    without_time: int
     """How many are stopped, or moved, since nobody knows when."""
 
     def length_ms(self, now_ms: int) -> int | None:
@@ -69,7 +69,7 @@ def downtime(history: StatusHistory, jobs: Sequence[JobStatus]) -> Downtime:
         last_ms=max(stops, default=None),
         until_ms=max(done) if jobs and len(done) == len(jobs) else None,
         running=running,
-        unknown=moved,
+        without_time=moved,
     )
 
 
@@ -90,13 +90,13 @@ def estimate(history: StatusHistory, jobs: Sequence[JobStatus]) -> Estimate:
 
     Nothing is assumed: what was not measured makes the end unknown.
     """
-    left = [job for job in jobs if job.state is not JobState.CAUGHT_UP]
-    if not left:
+    remaining = [job for job in jobs if job.state is not JobState.CAUGHT_UP]
+    if not remaining:
         return Estimate(ms=0, why="Every job has caught up." if jobs else "There is no job.")
-    wrong = [job for job in left if not job.state.is_on_its_way]
+    wrong = [job for job in remaining if not job.state.is_on_its_way]
     if wrong:
         return Estimate(ms=None, why=f"It waits for people: {many(len(wrong), 'job')} cannot go on.")
-    waiting = [job for job in left if job.state not in BEGUN]
+    waiting = [job for job in remaining if job.state not in BEGUN]
     starts_ms = _starts_ms(history, jobs, len(waiting))
     if starts_ms is None:
         return Estimate(
@@ -105,7 +105,7 @@ def estimate(history: StatusHistory, jobs: Sequence[JobStatus]) -> Estimate:
             "start: their pace is not measured.",
         )
     catching_ms, lacking = _catching_ms(
-        history, jobs, [job for job in left if job.state in BEGUN], waiting=bool(waiting)
+        history, jobs, [job for job in remaining if job.state in BEGUN], waiting=bool(waiting)
     )
     if catching_ms is None:
         return Estimate(ms=None, why=lacking)
@@ -123,10 +123,10 @@ def _starts_ms(history: StatusHistory, jobs: Sequence[JobStatus], waiting: int) 
     if not waiting:
         return 0
     arrivals = [history.begun[job.job] for job in jobs if job.job in history.begun]
-    seen = sorted(arrival.at_ms for arrival in arrivals if arrival.observed)
-    if len(seen) < 2 or seen[-1] == seen[0]:
+    observed = sorted(arrival.at_ms for arrival in arrivals if arrival.observed)
+    if len(observed) < 2 or observed[-1] == observed[0]:
         return None
-    return round((seen[-1] - seen[0]) / (len(seen) - 1) * waiting)
+    return round((observed[-1] - observed[0]) / (len(observed) - 1) * waiting)
 
 
 def _catching_ms(
@@ -175,9 +175,9 @@ def series(history: StatusHistory, job: str, *, most: int = 60) -> tuple[tuple[i
     """Return the lags of a job over time: when, on the old cluster, on the new one; at most so many looks, evenly."""
     moments = history.moments
     step = max(1, -(-len(moments) // most))
-    kept = moments[::-step][::-1]
+    retained = moments[::-step][::-1]
     results = []
-    for moment in kept:
+    for moment in retained:
         mark = moment.marks.get(job)
         results.append((moment.at_ms, None, None) if mark is None else (moment.at_ms, mark.old_lag, mark.lag))
     return tuple(results)

@@ -70,10 +70,10 @@ def _rank(job: JobStatus) -> int:
 def lanes(history: StatusHistory, wave: str | None) -> Lanes:
     """Return the lanes of a wave's jobs, or of all for None, at the newest look."""
     jobs = () if history.newest is None else ordered(of_wave(history.newest.jobs, wave))
-    made = [_lane(history, job) for job in jobs]
+    all_lanes = [_lane(history, job) for job in jobs]
     return Lanes(
-        open=tuple(lane for lane in made if lane.job.state is not JobState.CAUGHT_UP),
-        done=tuple(lane for lane in made if lane.job.state is JobState.CAUGHT_UP),
+        open=tuple(lane for lane in all_lanes if lane.job.state is not JobState.CAUGHT_UP),
+        done=tuple(lane for lane in all_lanes if lane.job.state is JobState.CAUGHT_UP),
         history=history,
     )
 
@@ -217,8 +217,8 @@ def _steps(lane: JobLane, kind: str) -> str:
     if not lane.passed:
         return f'<i class="{kind}"></i>'
     return "".join(
-        f'<i class="{kind if lane.passed == len(PATH) else _kind(state)}"></i>' if place < lane.passed else "<i></i>"
-        for place, state in enumerate(PATH)
+        f'<i class="{kind if lane.passed == len(PATH) else _kind(state)}"></i>' if index < lane.passed else "<i></i>"
+        for index, state in enumerate(PATH)
     )
 
 

@@ -54,29 +54,29 @@ def draw(newest: Cutover | None) -> None:
     _partitions(newest)
 
 
-def _state(found: Cutover) -> None:
+def _state(cutover: Cutover) -> None:
     """Draw how far all together have come, with its evidence and clock."""
-    shown = STATE[found.state]
-    blocks.box(shown.tone, f"**{shown.word.capitalize()}.** {markdown(terms.said(answer(found)))}")
-    still_ms = min((row.still_ms for row in found.partitions), default=0)
+    shown = STATE[cutover.state]
+    blocks.box(shown.tone, f"**{shown.word.capitalize()}.** {markdown(terms.said(answer(cutover)))}")
+    still_ms = min((row.still_ms for row in cutover.partitions), default=0)
     st.progress(
-        min(1.0, still_ms / found.still_for_ms),
+        min(1.0, still_ms / cutover.still_for_ms),
         text=terms.said(
-            f"The log that moved last has stood still for {duration(still_ms)} of {duration(found.still_for_ms)}"
+            f"The log that moved last has stood still for {duration(still_ms)} of {duration(cutover.still_for_ms)}"
         ),
     )
-    looked = clock(epoch_ms(found.taken_at))
-    st.markdown(f":gray[{many(found.looks_taken, 'look')}, the newest at {looked}]")
-    counts = Counter(row.state for row in found.partitions)
+    looked = clock(epoch_ms(cutover.taken_at))
+    st.markdown(f":gray[{many(cutover.looks_taken, 'look')}, the newest at {looked}]")
+    counts = Counter(row.state for row in cutover.partitions)
     blocks.cards(
         [
             Card(state.capitalize(), number(counts[state]), _MEANING[state], _tone(state, counts[state]))
             for state in CutoverState
         ]
     )
-    if found.findings:
-        findings(found.findings)
-    for problem in found.problems:
+    if cutover.findings:
+        findings(cutover.findings)
+    for problem in cutover.problems:
         st.markdown(f"- **{linked(problem.code)}**: {markdown(problem.message)} {markdown(problem.fix)}")
 
 
@@ -94,23 +94,24 @@ def _tone(state: CutoverState, count: int) -> verdicts.Tone | None:
 
 @cached(16)
 def _table(
-    look: tuple[str, str, int, int | None],  # noqa: ARG001 - tells it from others
+    identity: tuple[str, str, int, int | None],  # noqa: ARG001 - tells it from others
     colours: Palette,
     _rows: tuple[CutoverPartition, ...],
 ) -> Prepared:
     return table.prepared(_PARTITIONS, _rows, colours)
 
 
-def _partitions(found: Cutover) -> None:
+def _partitions(cutover: Cutover) -> None:
     """Draw every partition, those furthest behind first."""
-    rows = furthest_behind_first(found)
+    rows = furthest_behind_first(cutover)
     named = terms.said(many(len(rows), "partition"))
     shown = table.page(len(rows), "log-rows")
-    look = (found.migration, found.taken_at, found.looks_taken, shown.start)
+    identity = (cutover.migration, cutover.taken_at, cutover.looks_taken, shown.start)
     table.draw(
-        _table(look, palette.current(), rows[shown]), alt=f"{named} of the old cluster, those furthest behind first."
+        _table(identity, palette.current(), rows[shown]),
+        alt=f"{named} of the old cluster, those furthest behind first.",
     )
-    with downloads.beside(f":gray[{named}, those furthest behind first.]"):
+    with downloads.to_the_right_of(f":gray[{named}, those furthest behind first.]"):
         downloads.button(
             "CSV",
             "cutover.csv",
@@ -121,7 +122,7 @@ def _partitions(found: Cutover) -> None:
         downloads.button(
             "JSON",
             "cutover.json",
-            lambda: files.dump(found).encode(),
+            lambda: files.dump(cutover).encode(),
             key="cutover-json",
             says="The newest look, as an offsetwise/cutover file.",
         )

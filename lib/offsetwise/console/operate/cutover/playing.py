@@ -41,9 +41,9 @@ def played_ms(from_ms: int, elapsed_s: float, end_ms: int) -> int:
     return min(end_ms, from_ms + round(elapsed_s * end_ms / LENGTH_S))
 
 
-def look_at(looks: Sequence[RecordedLook], at_ms: int) -> RecordedLook:
+def look_at(recorded: Sequence[RecordedLook], at_ms: int) -> RecordedLook:
     """Return the newest look that was taken by then."""
-    return looks[max(0, bisect.bisect_right([look.at_ms for look in looks], at_ms) - 1)]
+    return recorded[max(0, bisect.bisect_right([moment.at_ms for moment in recorded], at_ms) - 1)]
 
 
 def is_playing(name: str, end_ms: int) -> bool:
@@ -56,15 +56,15 @@ def _now_ms(playing: Playing, end_ms: int) -> int:
     return played_ms(playing.from_ms, time.monotonic() - playing.since_s, end_ms)
 
 
-def draw(name: str, looks: Sequence[RecordedLook], *, beside: Callable[[], None]) -> RecordedLook:
+def draw(name: str, recorded: Sequence[RecordedLook], *, draw_more: Callable[[], None]) -> RecordedLook:
     """Draw the buttons and the slider, and return the look to show.
 
     Args:
         name: Of the recording.
-        looks: All looks of it; at least one.
-        beside: Draws what stands beside the slider.
+        recorded: All looks of it; at least one.
+        draw_more: Draws what stands beside the slider.
     """
-    end_ms = looks[-1].at_ms
+    end_ms = recorded[-1].at_ms
     shown_s, goes_on = _shown_s(name, end_ms)
     over = shown_s >= end_ms // 1_000
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -88,8 +88,8 @@ def draw(name: str, looks: Sequence[RecordedLook], *, beside: Callable[[], None]
             args=(name, goes_on),
             width="stretch",
         )
-        beside()
-    return look_at(looks, 1_000 * at_s + 999)
+        draw_more()
+    return look_at(recorded, 1_000 * at_s + 999)
 
 
 def _shown_s(name: str, end_ms: int) -> tuple[int, bool]:

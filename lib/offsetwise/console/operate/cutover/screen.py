@@ -53,8 +53,8 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
 
 
 def _recorded(answers: Answers, migration: Offered) -> None:
-    looks = answers.reader.recorded_cutover(migration.name)
-    if not looks:
+    recorded = answers.reader.recorded_cutover(migration.name)
+    if not recorded:
         blocks.empty(
             "No cutover was recorded with this sample.",
             "Choose the sample orders-to-new above: its cutover plays here. Or start the console with a migration file "
@@ -62,22 +62,22 @@ def _recorded(answers: Answers, migration: Offered) -> None:
             "offsetwise console --migration migration.yaml --folder out",
         )
         return
-    plays = playing.is_playing(migration.name, looks[-1].at_ms)
+    plays = playing.is_playing(migration.name, recorded[-1].at_ms)
     st.fragment(_play, run_every=playing.EVERY_S if plays else None)(answers, migration, plays)
 
 
 def _play(answers: Answers, migration: Offered, plays: bool) -> None:
     with guard.block("cutover"):
-        looks = answers.reader.recorded_cutover(migration.name)
+        recorded = answers.reader.recorded_cutover(migration.name)
         st.markdown(
-            f":gray[This cutover was recorded from {migration.recorded_from}: {len(looks):,} looks in "
-            f"{duration(looks[-1].at_ms)}. It plays in a minute.]"
+            f":gray[This cutover was recorded from {migration.recorded_from}: {len(recorded):,} looks in "
+            f"{duration(recorded[-1].at_ms)}. It plays in a minute.]"
         )
-        newest = looks[-1].history.newest
-        look = playing.draw(migration.name, looks, beside=lambda: None if newest is None else _wave(newest))
-        if plays != playing.is_playing(migration.name, looks[-1].at_ms):
+        newest = recorded[-1].history.newest
+        shown = playing.draw(migration.name, recorded, draw_more=lambda: None if newest is None else _wave(newest))
+        if plays != playing.is_playing(migration.name, recorded[-1].at_ms):
             st.rerun()  # a fragment is run as often as was said when the whole page was drawn
-        _body(look.history, look.logs, now_ms=look.history.at_ms or 0)
+        _body(shown.history, shown.logs, now_ms=shown.history.at_ms or 0)
 
 
 def _live(answers: Answers, migration: Offered, running: bool) -> None:
@@ -172,7 +172,7 @@ def _freshness(watched: WatchedStatus) -> str:
         return f"{since}."
     ago_s = _ago_s(watched.looked_at)
     overdue = " The next one is overdue." if ago_s > _OVERDUE_S else ""
-    return f"{since} · {many(watched.looks, 'look')}, the newest {duration(1_000 * ago_s)} ago.{overdue}"
+    return f"{since} · {many(watched.look_count, 'look')}, the newest {duration(1_000 * ago_s)} ago.{overdue}"
 
 
 def _ago_s(looked_at: datetime) -> int:
@@ -219,7 +219,7 @@ def _body(history: StatusHistory, watched_logs: Cutover | None, *, now_ms: int) 
     wave = _chosen(status)
     jobs = lanes.of_wave(status.jobs, wave)
     _answer(status, jobs, wave)
-    _clock(history, jobs, next((each for each in status.waves if each.wave == wave), None), now_ms)
+    _clock(history, jobs, next((wave_status for wave_status in status.waves if wave_status.wave == wave), None), now_ms)
     st.html(lanes.style(colours) + lanes.strip(history, wave))
     _whole(status)
     _jobs(lanes.lanes(history, wave), colours)
@@ -261,14 +261,18 @@ def _answer(status: Status, jobs: Sequence[JobStatus], wave: str | None) -> None
     if urgent:
         tone = Tone.WRONG if any(STATE[state].tone is Tone.WRONG for state in urgent) else Tone.CAREFUL
         named = ", ".join(f"{counts[state]:,} {STATE[state].word}" for state in urgent)
-        told = f"{sum(counts[state] for state in urgent):,} of {total} cannot go on: {named}."
+        sentence = f"{sum(counts[state] for state in urgent):,} of {total} cannot go on: {named}."
     elif done == len(jobs):
-        tone, told = Tone.RIGHT, f"All of {total} caught up."
+        tone, sentence = Tone.RIGHT, f"All of {total} caught up."
     else:
-        tone, told = Tone.UNKNOWN, f"{len(jobs) - done:,} of {total} on the way, {done:,} caught up."
+        tone, sentence = Tone.UNKNOWN, f"{len(jobs) - done:,} of {total} on the way, {done:,} caught up."
     of = "" if wave is None else f"Wave {markdown(wave)}: "
-    waits = [] if wave is None else [w for each in status.waves if each.wave == wave for w in each.waits_for]
-    blocks.box(tone, f"**{of}{markdown(told)}** {' '.join(map(markdown, waits))}")
+    waits = (
+        []
+        if wave is None
+        else [w for wave_status in status.waves if wave_status.wave == wave for w in wave_status.waits_for]
+    )
+    blocks.box(tone, f"**{of}{markdown(sentence)}** {' '.join(map(markdown, waits))}")
 
 
 def _clock(history: StatusHistory, jobs: Sequence[JobStatus], wave: WaveStatus | None, now_ms: int) -> None:
@@ -291,7 +295,7 @@ def _stopped_for(stopped: clock.Downtime, now_ms: int) -> str:
     length_ms = stopped.length_ms(now_ms)
     if length_ms is not None:
         return duration(1_000 * (length_ms // 1_000))
-    return "not known" if stopped.unknown else "not yet"
+    return "not known" if stopped.without_time else "not yet"
 
 
 def _stops(stopped: clock.Downtime, wave: WaveStatus | None) -> str:
@@ -303,8 +307,8 @@ def _stops(stopped: clock.Downtime, wave: WaveStatus | None) -> str:
         parts[-1] += "."
     if stopped.running:
         parts.append(f"{many(stopped.running, 'job')} still {'runs' if stopped.running == 1 else 'run'}.")
-    if stopped.unknown:
-        parts.append(f"Of {many(stopped.unknown, 'job')} nobody knows since when.")
+    if stopped.without_time:
+        parts.append(f"Of {many(stopped.without_time, 'job')} nobody knows since when.")
     if wave is not None and wave.window_ms is not None:
         parts.append(f"The window of this wave is {duration(wave.window_ms)}.")
     return " ".join(parts) or "No job was seen to stop."
@@ -319,9 +323,9 @@ def _no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> Card:
     )
     if passed is None:
         return Card(label, "not yet", meaning, note=":gray[No job has begun on the new cluster: all can go back.]")
-    seen = f"{at(passed.at_ms)}" if passed.observed else f"before {at(passed.at_ms)}"
+    moment = f"{at(passed.at_ms)}" if passed.observed else f"before {at(passed.at_ms)}"
     more = f", {number(passed.jobs - 1)} more since" if passed.jobs > 1 else ""
-    return Card(label, "passed", meaning, Tone.CAREFUL, note=f":gray[By {markdown(passed.job)}, {seen}{more}.]")
+    return Card(label, "passed", meaning, Tone.CAREFUL, note=f":gray[By {markdown(passed.job)}, {moment}{more}.]")
 
 
 def _next(shown: lanes.Lanes) -> None:

@@ -42,11 +42,11 @@ def listed(seat: Seat) -> StoreListing:
     )
 
 
-def with_plan(found: StoreListing, sheet: Sheet | None) -> StoreListing:
+def with_plan(listing: StoreListing, sheet: Sheet | None) -> StoreListing:
     """Return it with what was said about the chosen plan; None where there is none."""
     if sheet is None:
-        return found
-    return replace(found, comments=len(sheet.comments), decisions=len(sheet.decisions))
+        return listing
+    return replace(listing, comments=len(sheet.comments), decisions=len(sheet.decisions))
 
 
 def watch(seat: Seat, plan: int | None, shown: StoreListing) -> None:
@@ -57,10 +57,10 @@ def watch(seat: Seat, plan: int | None, shown: StoreListing) -> None:
         plan: The number of the chosen plan; None where there is none.
         shown: What the store had before the page was drawn.
     """
-    st.fragment(_look, run_every=EVERY_S)(seat, plan, shown)
+    st.fragment(_refresh, run_every=EVERY_S)(seat, plan, shown)
 
 
-def _look(seat: Seat, plan: int | None, shown: StoreListing) -> None:
+def _refresh(seat: Seat, plan: int | None, shown: StoreListing) -> None:
     with guard.block("live"):
         if seat.person is not None and board.person() is None:
             # The page is not drawn again: that would take away the fields, with what is typed in them.

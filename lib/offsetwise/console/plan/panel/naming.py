@@ -39,7 +39,9 @@ def set_name(row: SetRow) -> str:
 
 def migration_of(row: PlanRow | SetRow, offered: Iterable[Offered]) -> Offered | None:
     """Return the migration of a plan; None where this console was started without it."""
-    return next((one for one in offered if one.name in (row.migration, f"{row.migration} (sample)")), None)
+    return next(
+        (migration for migration in offered if migration.name in (row.migration, f"{row.migration} (sample)")), None
+    )
 
 
 def shortened(name: str) -> str:

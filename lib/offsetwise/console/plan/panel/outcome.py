@@ -62,7 +62,7 @@ class BoardAnswer:
         return isinstance(self.answer, _DONE)
 
 
-def told(plan: About) -> BoardAnswer | None:
+def last_answer(plan: About) -> BoardAnswer | None:
     """Return what was answered last, if it is about this plan."""
     result: BoardAnswer | None = st.session_state.get(_TOLD)
     return result if result is not None and result.plan == plan else None
@@ -80,11 +80,11 @@ def ask(
     """
     answer: Answer | Exception
     try:
-        asked = board.board()
-        if asked is None:  # the page, which is drawn next, says how people can sign in
+        current_board = board.board()
+        if current_board is None:  # the page, which is drawn next, says how people can sign in
             st.session_state.pop(_TOLD, None)
             return None
-        answer = question(asked, board.person())
+        answer = question(current_board, board.person())
     except Exception as error:  # noqa: BLE001 - carried to the page, which shows it
         answer = error
     result = BoardAnswer(plan=plan, answer=answer, remarked=remarked)
@@ -95,7 +95,7 @@ def ask(
 
 def open_submitted(name: str) -> None:
     """Show the set that was just submitted in the place of the one that was shown, with what is said of it."""
-    result = told(name)
+    result = last_answer(name)
     if result is not None and isinstance(result.answer, SubmittedSet):
         opened = f"set-{result.answer.number}"
         st.session_state[_TOLD] = replace(result, plan=opened)
@@ -104,7 +104,7 @@ def open_submitted(name: str) -> None:
 
 def message(plan: About) -> Message | None:
     """Return what the bar says of the last answer; while it is new, say it in the corner of the window too."""
-    result = told(plan)
+    result = last_answer(plan)
     if result is None:
         return None
     if st.session_state.pop(_NEW, False):
@@ -129,13 +129,13 @@ def _in_short(answer: Answer | Exception) -> str:
     return "Nothing was decided. Why is said beside the buttons."
 
 
-def _message(told: BoardAnswer) -> Message:
-    kept = " Your remark is kept in the timeline." if told.remarked else ""
-    match told.answer:
+def _message(board_answer: BoardAnswer) -> Message:
+    remark = " Your remark is kept in the timeline." if board_answer.remarked else ""
+    match board_answer.answer:
         case Approved() as answer:
-            return Message(tone=Tone.RIGHT, text=_approved(answer) + kept)
+            return Message(tone=Tone.RIGHT, text=_approved(answer) + remark)
         case Rejected():
-            text = f"**Rejected.** Your no is signed and kept; its author can revise the plan.{kept}"
+            text = f"**Rejected.** Your no is signed and kept; its author can revise the plan.{remark}"
             return Message(tone=Tone.UNKNOWN, text=text)
         case Submitted() as answer:
             until = standing.at(answer.expires_at_ms)
@@ -144,12 +144,12 @@ def _message(told: BoardAnswer) -> Message:
             withdrawn = answer.state is State.WITHDRAWN
             return Message(tone=Tone.RIGHT, text="The plan is withdrawn." if withdrawn else "Your remark is kept.")
         case Stale() as answer:
-            return Message(tone=Tone.CAREFUL, text=_stale(answer) + kept)
+            return Message(tone=Tone.CAREFUL, text=_stale(answer) + remark)
         case AlreadyDecided() as answer:
-            text = f"**Already decided.** {markdown(answer.told)} Nothing was changed.{kept}"
+            text = f"**Already decided.** {markdown(answer.message)} Nothing was changed.{remark}"
             return Message(tone=Tone.CAREFUL, text=text)
         case NotAllowed() as answer:
-            text = f"**Not done.** {markdown(answer.why)} **What to do:** {markdown(answer.fix)}{kept}"
+            text = f"**Not done.** {markdown(answer.why)} **What to do:** {markdown(answer.fix)}{remark}"
             return Message(tone=Tone.CAREFUL, text=text)
         case DecidedSet() | SubmittedSet() | WithdrawnSet() | RefusedOf() as answer:
             return _of_set(answer)
@@ -185,10 +185,10 @@ def _of_set(answer: DecidedSet | SubmittedSet | WithdrawnSet | RefusedOf) -> Mes
     return Message(tone=Tone.CAREFUL, text=f"{head} **What to do:** {markdown(answer.fix)}")
 
 
-def drifts_in_words(found: tuple[Drift, ...]) -> str:
+def drifts_in_words(drifts: tuple[Drift, ...]) -> str:
     """Return what changed on the clusters, a line each. Markdown."""
-    lines = [f"- {markdown(drift.told)}" for drift in found[:_NAMED]]
-    more = len(found) - _NAMED
+    lines = [f"- {markdown(drift.told)}" for drift in drifts[:_NAMED]]
+    more = len(drifts) - _NAMED
     return "\n".join([*lines, *([f"- and {many(more, 'more thing')}"] if more > 0 else [])])
 
 

@@ -22,18 +22,18 @@ _ELLIPSIS: Final = "…"
 _UNBROKEN: Final = f"{_ELLIPSIS}\N{WORD JOINER}"
 
 
-def moves(one: PlannedPosition) -> bool:
+def moves(position: PlannedPosition) -> bool:
     """Return whether the plan resumes at another position than the job's current one."""
-    return one.old_offset != one.new_offset
+    return position.old_offset != position.new_offset
 
 
-def mark(one: PlannedPosition) -> Verdict:
+def mark(position: PlannedPosition) -> Verdict:
     """Return how the place is known, or that a person chose it."""
-    if one.override is not None:
+    if position.override is not None:
         return Verdict(icon="✎", word="override", tone=Tone.WRONG)
-    if one.start is not Start.TRANSLATED:
-        return Verdict(icon="✎", word=f"starts at {one.start}", tone=Tone.CAREFUL)
-    return verdicts.EXACTNESS[one.exactness]
+    if position.start is not Start.TRANSLATED:
+        return Verdict(icon="✎", word=f"starts at {position.start}", tone=Tone.CAREFUL)
+    return verdicts.EXACTNESS[position.exactness]
 
 
 @cached(8)
@@ -60,27 +60,29 @@ def _largest(moved: Sequence[PlannedPosition], most: int = _LARGEST) -> list[str
     return [from_old_to_new(position) for position in nsmallest(most, moved, key=_largest_first)]
 
 
-def _largest_first(one: PlannedPosition) -> tuple[int, str, int]:
-    return -abs(verdicts.shift(one) or 0), one.topic, one.partition
+def _largest_first(position: PlannedPosition) -> tuple[int, str, int]:
+    return -abs(verdicts.shift(position) or 0), position.topic, position.partition
 
 
-def from_old_to_new(one: PlannedPosition) -> str:
+def from_old_to_new(position: PlannedPosition) -> str:
     """Return one position with its old and its new offset, and how well it is known. Markdown."""
-    verdict = mark(one)
-    numbers = f"{markdown(wording.brief(one.old_offset))} → {new_in_bold(one.old_offset, one.new_offset)}"
+    verdict = mark(position)
+    numbers = (
+        f"{markdown(wording.brief(position.old_offset))} → {new_in_bold(position.old_offset, position.new_offset)}"
+    )
     # A shortened number is one word, and its halves on two lines are read as two numbers.
     numbers = numbers.replace(_ELLIPSIS, _UNBROKEN)
-    return f"**{markdown(str(one.topic_partition))}** {numbers} :{verdict.tone.colour}[{verdict}]"
+    return f"**{markdown(str(position.topic_partition))}** {numbers} :{verdict.tone.colour}[{verdict}]"
 
 
-def at_most(one: PlannedPosition, count: int | None) -> str:
+def at_most(position: PlannedPosition, count: int | None) -> str:
     """Print how many records are read twice or never, as far as it is known.
 
     Only what was counted between proven places is a number; anything else is a bound.
     """
     if count is None:
         return "?"
-    return number(count) if one.counted and one.exactness.proven else wording.at_most(count)
+    return number(count) if position.counted and position.exactness.proven else wording.at_most(count)
 
 
 def spoken(part: str) -> str:

@@ -17,7 +17,7 @@ _LONGEST: Final = 20_000
 """Characters of one."""
 _WHO: Final = "last-seat"
 _lock: Final = threading.Lock()
-_kept: Final[OrderedDict[tuple[str, int | str], str]] = OrderedDict()
+_texts: Final[OrderedDict[tuple[str, int | str], str]] = OrderedDict()
 
 
 def sits(seat: Seat) -> None:
@@ -36,15 +36,15 @@ def keep(plan: int | str, text: str) -> None:
         return
     st.session_state[guard.UNSENT] = bool(text.strip())
     with _lock:
-        _kept.pop((who, plan), None)
+        _texts.pop((who, plan), None)
         if text.strip():
-            _kept[who, plan] = text[:_LONGEST]
-        while len(_kept) > _MOST:
-            _kept.popitem(last=False)
+            _texts[who, plan] = text[:_LONGEST]
+        while len(_texts) > _MOST:
+            _texts.popitem(last=False)
 
 
 def of(plan: int | str) -> str:
     """Return what the person of this session wrote about a plan and did not send."""
     who: str | None = st.session_state.get(_WHO)
     with _lock:
-        return _kept.get((who or "", plan), "")
+        return _texts.get((who or "", plan), "")

@@ -53,31 +53,31 @@ def before_approving(sheet: SetSheet, shown: ShownSet) -> tuple[GateCheck, ...]:
         icon=":material/update:",
         key=f"drift-{sheet.digest[:8]}",
     )
-    result = blocks.asked(answers.current(), question(sheet), offer)
+    result = blocks.draw_answer(answers.current(), question(sheet), offer)
     fresh = checklist.unlooked()
     if result is not None:
         fresh = _fresh(sheet, result.value, clock(result.at))
-    found = (*shown.checks, fresh)
+    gate_checks = (*shown.checks, fresh)
     with checks:
-        checklist.left_open(found, asked=checklist.FRESH if result is not None else "")
-        checklist.met(found)
-    return found
+        checklist.left_open(gate_checks, requested=checklist.FRESH if result is not None else "")
+        checklist.met(gate_checks)
+    return gate_checks
 
 
-def _fresh(sheet: SetSheet, found: Drifts, at: str) -> GateCheck:
+def _fresh(sheet: SetSheet, member_drifts: Drifts, at: str) -> GateCheck:
     """Return the check of what a look at the clusters found."""
     jobs = {member.member.digest: job_of(member) for member in sheet.members}
-    changed = [f"{jobs[digest]}: {_told(drifts)}" for digest, drifts in found if drifts]
+    changed = [f"{jobs[digest]}: {_first_drift(drifts)}" for digest, drifts in member_drifts if drifts]
     if not changed:
-        told = f"Nothing that they require had changed, seen {at}."
-        return GateCheck(name=checklist.FRESH, outcome=Outcome.PASSED, told=told)
+        message = f"Nothing that they require had changed, seen {at}."
+        return GateCheck(name=checklist.FRESH, outcome=Outcome.PASSED, told=message)
     more = "" if len(changed) <= _NAMED else f"; and {many(len(changed) - _NAMED, 'more plan')}"
-    told = f"{many(len(changed), 'plan')} changed, seen {at}: {'; '.join(changed[:_NAMED])}{more}."
-    return GateCheck(name=checklist.FRESH, outcome=Outcome.FAILED, told=told)
+    message = f"{many(len(changed), 'plan')} changed, seen {at}: {'; '.join(changed[:_NAMED])}{more}."
+    return GateCheck(name=checklist.FRESH, outcome=Outcome.FAILED, told=message)
 
 
-def _told(found: tuple[Drift, ...] | OffsetwiseError) -> str:
-    return found.problem if isinstance(found, OffsetwiseError) else found[0].told
+def _first_drift(result: tuple[Drift, ...] | OffsetwiseError) -> str:
+    return result.problem if isinstance(result, OffsetwiseError) else result[0].told
 
 
 def fields(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
@@ -117,42 +117,42 @@ def why_off(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
 
 def _closed(sheet: SetSheet) -> tuple[str, str] | None:
     """Return why nobody can decide about a set now, and what would change that; None if they can."""
-    found, author = sheet.standing, sheet.row.by.name
-    if found.state is SetState.CHANGED:
-        plans = ", ".join(map(str, found.changed[:_NAMED]))
+    status, author = sheet.status, sheet.row.by.name
+    if status.state is SetState.CHANGED:
+        plans = ", ".join(map(str, status.changed[:_NAMED]))
         why = f"plan {plans} was edited, withdrawn or decided alone since the set was submitted."
         return why, f"Ask {author} to submit the set again."
-    if found.expired:
+    if status.expired:
         return "its submission, or an approval of it, has expired.", f"Ask {author} to submit it again."
-    if found.state is SetState.SUBMITTED:
+    if status.state is SetState.SUBMITTED:
         return None
     next_step = {
         SetState.APPROVED: "Take its files, and apply them on the command line.",
         SetState.APPLIED: "Verify what came of it on the command line.",
-    }.get(found.state, "Draft its jobs again.")
-    return f"it is {found.state} already.", next_step
+    }.get(status.state, "Draft its jobs again.")
+    return f"it is {status.state} already.", next_step
 
 
 def draw_bar(
     seat: Seat, sheet: SetSheet, checks: tuple[GateCheck, ...], off: NotAllowed | None, live: Callable[[], None]
 ) -> None:
     """Draw the bar: how the set stands, what came of the last button, and the next step."""
-    name, found = name_of(sheet.row), sheet.standing
+    name, status = name_of(sheet.row), sheet.status
     facts = bar.PlanFacts(
         name=set_name(sheet.row),
-        state=standing.set_state(found),
+        state=standing.set_state(status),
         checks=checks,
         digest=sheet.digest,
-        more=f"{found.counted:,} of {many(found.required, 'approval')}" if found.decidable else "",
+        more=f"{status.counted:,} of {many(status.required, 'approval')}" if status.decidable else "",
     )
     message = outcome.message(name)
-    if message is None and off is not None and found.state is not SetState.APPROVED:
+    if message is None and off is not None and status.state is not SetState.APPROVED:
         text = f"Nothing can be decided: {markdown(f'{off.why} {off.fix}')}"
         message = bar.Message(tone=Tone.UNKNOWN, text=text)
     with bar.drawn(facts, message, live):
-        if found.state is SetState.SUBMITTED:
+        if status.state is SetState.SUBMITTED:
             _verdicts(sheet, off)
-        if found.state is SetState.CHANGED or found.expired:
+        if status.state is SetState.CHANGED or status.expired:
             _again(seat, sheet)
 
 
@@ -187,7 +187,7 @@ def _again(seat: Seat, sheet: SetSheet) -> None:
 
 def _withdrawal(seat: Seat, sheet: SetSheet) -> None:
     """Offer its author to take all of it back."""
-    if sheet.standing.state not in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED):
+    if sheet.status.state not in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED):
         return
     if seat.board.why_not_set(seat.person, Verb.WITHDRAW, sheet) is not None:
         return
@@ -226,16 +226,22 @@ def decide(sheet: SetSheet, verdict: Verdict) -> None:
             drifts=_drifts(sheet),
         ),
     )
-    result = outcome.told(name)
+    result = outcome.last_answer(name)
     if result is not None and isinstance(result.answer, DecidedSet):
         st.session_state.pop(typed_key(sheet), None)
 
 
 def _drifts(sheet: SetSheet) -> dict[int, tuple[Drift, ...]]:
     """Return what changed on the clusters by the number of the plan, where somebody looked."""
-    held = answers.current().held(question(sheet))
-    found = {} if held is None else {digest: drifts for digest, drifts in held.value if isinstance(drifts, tuple)}
-    return {member.row.id: found[member.member.digest] for member in sheet.members if member.member.digest in found}
+    answer = answers.current().cached(question(sheet))
+    drifts_by_digest = (
+        {} if answer is None else {digest: drifts for digest, drifts in answer.value if isinstance(drifts, tuple)}
+    )
+    return {
+        member.row.id: drifts_by_digest[member.member.digest]
+        for member in sheet.members
+        if member.member.digest in drifts_by_digest
+    }
 
 
 def submit_again(sheet: SetSheet) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from offsetwise.console.plan import positions
 from offsetwise.console.plan.panel.position_words import at_most, from_old_to_new, mark, moves
-from offsetwise.console.plan.positions import Look
+from offsetwise.console.plan.positions import Attention
 from offsetwise.console.plan.standing import STATES
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.cached import cached, told_apart_by
@@ -52,7 +52,7 @@ class PlanLine:
     """Positions at which the job does not go on where it is now."""
     unsafe: int | None
     open_checks: int | None
-    look: Look
+    attention: Attention
     why: str
     """Why there is no plan; empty where there is one."""
 
@@ -150,16 +150,16 @@ def shown(sheet: SetSheet) -> ShownSet:
         for member, plan in zip(sheet.members, sheet.plans, strict=True)
         for row in positions.rows_of(plan, None)
     ]
-    rows.sort(key=lambda each: (positions.order(each.row), each.plan))
-    alone = [each.row for each in rows]
-    stays = {each.name for each in rows if each.row.look is Look.NOTHING and not moves(each.row.position)}
+    rows.sort(key=lambda entry: (positions.order(entry.row), entry.plan))
+    alone = [entry.row for entry in rows]
+    stays = {entry.name for entry in rows if entry.row.attention is Attention.NOTHING and not moves(entry.row.position)}
     return ShownSet(
         key=sheet.digest,
         rows=tuple(rows),
         headline=positions.headline(alone),
         cost=positions.cost(alone),
         changed=sum(moves(row.position) for row in alone),
-        jobs=tuple(sorted({each.job for each in rows})),
+        jobs=tuple(sorted({entry.job for entry in rows})),
         quiet=frozenset(stays) if len(stays) < len(rows) else frozenset(),
         plans=tuple(_plan_lines(sheet, rows)),
         checks=checks(sheet),
@@ -180,8 +180,8 @@ def largest(rows: Sequence[PositionOfSet]) -> str:
 
     Markdown.
     """
-    moved = [each for each in rows if moves(each.row.position)][:_LARGEST]
-    return " · ".join(f"{markdown(_short(each.job))} {from_old_to_new(each.row.position)}" for each in moved)
+    moved = [entry for entry in rows if moves(entry.row.position)][:_LARGEST]
+    return " · ".join(f"{markdown(_short(entry.job))} {from_old_to_new(entry.row.position)}" for entry in moved)
 
 
 def job_of(member: MemberSheet) -> str:
@@ -195,13 +195,13 @@ def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:
     A check comes out as it does for the plan for which it comes out worst.
     """
     order = (Outcome.FAILED, Outcome.UNKNOWN, Outcome.PASSED)
-    found: dict[str, list[tuple[str, GateCheck]]] = {}
+    checks_by_name: dict[str, list[tuple[str, GateCheck]]] = {}
     for member, plan in zip(sheet.members, sheet.plans, strict=True):
         for check in checks_of(plan):
-            found.setdefault(check.name, []).append((job_of(member), check))
+            checks_by_name.setdefault(check.name, []).append((job_of(member), check))
     results = []
-    for name, of_jobs in found.items():
-        job, worst = min(of_jobs, key=lambda each: order.index(each[1].outcome))
+    for name, of_jobs in checks_by_name.items():
+        job, worst = min(of_jobs, key=lambda job_check: order.index(job_check[1].outcome))
         count = sum(check.outcome is worst.outcome for _, check in of_jobs)
         message = worst.told
         if worst.outcome is not Outcome.PASSED:
@@ -214,12 +214,12 @@ def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:
 
 def _plan_lines(sheet: SetSheet, rows: Sequence[PositionOfSet]) -> Iterator[PlanLine]:
     """Yield the plans of a set with what was counted in each; the rows begin with the worst."""
-    looks: dict[int, Look] = {}
+    attention: dict[int, Attention] = {}
     changed, unsafe = Counter[int](), Counter[int]()
-    for each in rows:
-        looks.setdefault(each.plan, each.row.look)
-        changed[each.plan] += moves(each.row.position)
-        unsafe[each.plan] += each.row.look is Look.UNSAFE
+    for entry in rows:
+        attention.setdefault(entry.plan, entry.row.attention)
+        changed[entry.plan] += moves(entry.row.position)
+        unsafe[entry.plan] += entry.row.attention is Attention.UNSAFE
     for member, plan in zip(sheet.members, sheet.plans, strict=True):
         yield PlanLine(
             job=member.entry.job,
@@ -229,15 +229,15 @@ def _plan_lines(sheet: SetSheet, rows: Sequence[PositionOfSet]) -> Iterator[Plan
             changed=changed[member.row.id],
             unsafe=unsafe[member.row.id],
             open_checks=sum(check.outcome is not Outcome.PASSED for check in checks_of(plan)),
-            look=looks.get(member.row.id, Look.NOTHING),
+            attention=attention.get(member.row.id, Attention.NOTHING),
             why="",
         )
 
 
 def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
     """Return the plans of a set as they stand and the jobs that have none, those that most need a look first."""
-    kept = shown(sheet).plans
-    results = [replace(line, state=_state(member)) for line, member in zip(kept, sheet.members, strict=True)]
+    plans = shown(sheet).plans
+    results = [replace(line, state=_state(member)) for line, member in zip(plans, sheet.members, strict=True)]
     results += [
         PlanLine(
             job=refused.job,
@@ -247,19 +247,19 @@ def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
             changed=None,
             unsafe=None,
             open_checks=None,
-            look=Look.UNSAFE,
+            attention=Attention.UNSAFE,
             why=refused.problem,
         )
         for refused in sheet.document.refused
     ]
-    return tuple(sorted(results, key=lambda line: (line.plan is not None, line.look, -(line.open_checks or 0))))
+    return tuple(sorted(results, key=lambda line: (line.plan is not None, line.attention, -(line.open_checks or 0))))
 
 
 @cached(8)
-def filtered(found: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[PositionOfSet, ...]:
+def filtered(shown_set: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[PositionOfSet, ...]:
     """Return the positions of some jobs, of all where none is named; without those that are quiet unless asked for."""
-    hidden = frozenset() if quiet else found.quiet
-    return tuple(each for each in found.rows if (not jobs or each.job in jobs) and each.name not in hidden)
+    hidden = frozenset() if quiet else shown_set.quiet
+    return tuple(entry for entry in shown_set.rows if (not jobs or entry.job in jobs) and entry.name not in hidden)
 
 
 @cached(8)

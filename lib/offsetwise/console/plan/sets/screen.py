@@ -71,20 +71,20 @@ def show(head: guard.Head, seat: Seat, number: int, watch: Callable[[], None], *
         f"`{sheet.digest[:8]}…` · :material/lock: the console never applies it"
     )
     terms.use(terms_of(sheet.plans[0].positions))
-    found = shown(sheet)
+    shown_set = shown(sheet)
     _title(sheet, name)
-    left, right = st.columns(_BESIDE, gap="medium")
+    main, right = st.columns(_BESIDE, gap="medium")
     with right, guard.block("decision"):
-        checks = decision.before_approving(sheet, found)
+        checks = decision.before_approving(sheet, shown_set)
         off = decision.fields(seat, sheet)
-    with left:
-        _plans_and_positions(seat, sheet, found)
+    with main:
+        _plans_and_positions(seat, sheet, shown_set)
     with guard.block("bar"):
         decision.draw_bar(seat, sheet, checks, off, watch)
 
 
 def _title(sheet: SetSheet, name: str) -> None:
-    state = standing.set_state(sheet.standing)
+    state = standing.set_state(sheet.status)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(f"{markdown(name)} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
         with st.popover("Digest", icon=":material/fingerprint:"):
@@ -92,8 +92,8 @@ def _title(sheet: SetSheet, name: str) -> None:
             st.code(sheet.digest, language=None, wrap_lines=True)
 
 
-def _plans_and_positions(seat: Seat, sheet: SetSheet, found: ShownSet) -> None:
-    if sheet.standing.state is SetState.APPROVED:
+def _plans_and_positions(seat: Seat, sheet: SetSheet, shown_set: ShownSet) -> None:
+    if sheet.status.state is SetState.APPROVED:
         with guard.block("set-export"):
             _export(seat, sheet)
     if count := len(sheet.document.refused):
@@ -104,44 +104,44 @@ def _plans_and_positions(seat: Seat, sheet: SetSheet, found: ShownSet) -> None:
             "the list of plans.",
         )
     with guard.block("set-cost"):
-        _cost(sheet, found)
-    st.subheader(f"All positions :gray[{found.headline}]", anchor=False)
-    if changes := largest(found.rows):
+        _cost(sheet, shown_set)
+    st.subheader(f"All positions :gray[{shown_set.headline}]", anchor=False)
+    if changes := largest(shown_set.rows):
         st.markdown(changes)
     with guard.block("set-positions"):
-        st.fragment(_positions)(found)
+        st.fragment(_positions)(shown_set)
     st.subheader(f"Plans :gray[{many(len(sheet.members), 'plan')}, in one set]", anchor=False)
     with guard.block("set-plans"):
         st.fragment(_plans)(sheet)
 
 
-def _cost(sheet: SetSheet, found: ShownSet) -> None:
-    skipped, replayed, unknown = found.cost
+def _cost(sheet: SetSheet, shown_set: ShownSet) -> None:
+    skipped, replayed, uncounted = shown_set.cost
     blocks.cards(
         (
             Card("Plans", number(len(sheet.members)), "Approved or rejected together."),
-            Card("Positions", number(len(found.rows)), "Of all plans."),
-            Card("Changed", number(found.changed), "Positions whose offset changes."),
+            Card("Positions", number(len(shown_set.rows)), "Of all plans."),
+            Card("Changed", number(shown_set.changed), "Positions whose offset changes."),
             counted("Skipped", skipped, "Records never read, at most.", Tone.WRONG, printed=at_most),
             counted("Replayed", replayed, "Records read twice, at most.", Tone.CAREFUL, printed=at_most),
         )
     )
-    if unknown:
-        st.markdown(f":orange[? Of {many(unknown, 'position')} it is not known what is skipped or replayed.]")
+    if uncounted:
+        st.markdown(f":orange[? Of {many(uncounted, 'position')} it is not known what is skipped or replayed.]")
 
 
-def _positions(found: ShownSet) -> None:
+def _positions(shown_set: ShownSet) -> None:
     """Draw the table over all plans, and everything about the selected position."""
     with guard.block("positions"):
-        rows = _filtered(found)
+        rows = _filtered(shown_set)
         if not rows:
             blocks.empty("No position passes this filter.", "Clear it to see more.")
             return
-        page = rows[table.page(len(rows), f"rows-{found.key[:8]}")]
-        names = tuple(each.name for each in page)
-        selection = Selection(key=_ROW, grid=f"set-{found.key[:16]}-{abs(hash(names))}", names=names, first=0)
+        page = rows[table.page(len(rows), f"rows-{shown_set.key[:8]}")]
+        names = tuple(row.name for row in page)
+        selection = Selection(key=_ROW, grid=f"set-{shown_set.key[:16]}-{abs(hash(names))}", names=names, first=0)
         selection.draw(
-            position_table(found.key, page, palette.current()),
+            position_table(shown_set.key, page, palette.current()),
             alt=f"{many(len(page), 'position')} of all plans with old and new offset, worst first.",
         )
         chosen = page[selection.choose("Details of", width=320)]
@@ -149,13 +149,15 @@ def _positions(found: ShownSet) -> None:
         _to_plan(chosen.plan, chosen.name)
 
 
-def _filtered(found: ShownSet) -> tuple[PositionOfSet, ...]:
-    jobs = selectors.several("Job", f"job-{found.key[:8]}", found.jobs) if len(found.jobs) > 1 else ()
-    quiet = bool(jobs) or not found.quiet
+def _filtered(shown_set: ShownSet) -> tuple[PositionOfSet, ...]:
+    jobs = selectors.several("Job", f"job-{shown_set.key[:8]}", shown_set.jobs) if len(shown_set.jobs) > 1 else ()
+    quiet = bool(jobs) or not shown_set.quiet
     if not quiet:
-        stay = "stays" if len(found.quiet) == 1 else "stay"
-        quiet = st.toggle(f"Show the {many(len(found.quiet), 'position')} that {stay} too", key=f"stay-{found.key[:8]}")
-    return filtered(found, jobs, quiet=quiet)
+        stay = "stays" if len(shown_set.quiet) == 1 else "stay"
+        quiet = st.toggle(
+            f"Show the {many(len(shown_set.quiet), 'position')} that {stay} too", key=f"stay-{shown_set.key[:8]}"
+        )
+    return filtered(shown_set, jobs, quiet=quiet)
 
 
 def _plans(sheet: SetSheet) -> None:
@@ -171,7 +173,7 @@ def _plans(sheet: SetSheet) -> None:
         )
         line = page[selection.choose("Plan of", width=320)]
         if line.plan is None:
-            refused = next(each for each in sheet.document.refused if each.job == line.job)
+            refused = next(refusal for refusal in sheet.document.refused if refusal.job == line.job)
             text = f"**{markdown(line.job)} has no plan.** {markdown(refused.problem)} **What to do:** "
             blocks.box(Tone.CAREFUL, text + markdown(refused.fix))
         else:
@@ -209,11 +211,11 @@ def _kit(
 
 def _export(seat: Seat, sheet: SetSheet) -> None:
     """Offer everything that `apply` needs of an approved set, in one file."""
-    if sheet.standing.mark is not SheetMark.APPROVED:
+    if sheet.status.mark is not SheetMark.APPROVED:
         return
     known = naming.migration_of(sheet.row, answers.current().offered)
     where = Destination() if known is None else known.destination
-    approvals = tuple(row.nonce for member in sheet.members for row in member.standing.counted)
+    approvals = tuple(row.nonce for member in sheet.members for row in member.status.counted)
     kit = _kit(sheet.digest, approvals, where, seat, sheet.row.id)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):

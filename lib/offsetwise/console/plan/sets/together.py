@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import board
-from offsetwise.console.answers import Answers, Held, Question
+from offsetwise.console.answers import Answers, CachedAnswer, Question
 from offsetwise.console.jobs.drafting import DraftedJobs, SetRequest
 from offsetwise.console.jobs.model import JobLine, JobStep, next_wave
 from offsetwise.console.offered import Offered
@@ -73,21 +73,21 @@ def draw(answers: Answers, migration: Offered, seat: board.Seat, lines: Sequence
         wave, chosen = _chosen(migration, lines)
         targets = _targets(chosen)
         by = submission.by(seat)
-        asked = _request(seat, chosen, wave, targets, by)
-        if asked is None:
+        request = _request(seat, chosen, wave, targets, by)
+        if request is None:
             why = "somebody with the role author drafts plans." if by is None else "choose at least one target."
             st.markdown(f":gray[Drafting is off: {why}]")
             return
-        question = Question.of(Reader.draft_set, migration.name, asked)
+        question = Question.of(Reader.draft_set, migration.name, request)
         st.session_state[_asked_key()] = question
-        held = blocks.asked(answers, question, _offer(len(asked.jobs)))
-        if held is not None:
-            _drafted(held)
+        answer = blocks.draw_answer(answers, question, _offer(len(request.jobs)))
+        if answer is not None:
+            _drafted(answer)
 
 
 def _under_way(answers: Answers) -> bool:
     question = st.session_state.get(_asked_key())
-    return question is not None and (blocks.busy(answers, question) or answers.held(question) is not None)
+    return question is not None and (blocks.busy(answers, question) or answers.cached(question) is not None)
 
 
 def _asked_key() -> str:
@@ -152,8 +152,8 @@ def _usual(lines: Sequence[JobLine]) -> set[str]:
 
 
 def _is_of_namesake(kind: str) -> bool:
-    found = target_type(kind)
-    return found.role is TargetRole.POSITIONS and found.address is not None
+    target = target_type(kind)
+    return target.role is TargetRole.POSITIONS and target.address is not None
 
 
 def _request(
@@ -168,13 +168,13 @@ def _request(
         return None
     names = seat.board.credits(seat.person)
     left_out = [_open_plan(line) for line in chosen if line.step in _OPEN]
-    wanted = tuple(line.subject for line in chosen if line.step not in _OPEN)
-    if not wanted:
+    jobs = tuple(line.subject for line in chosen if line.step not in _OPEN)
+    if not jobs:
         count = many(len(chosen), "job")
         st.markdown(f":gray[Every one of the {count} has an open plan already. Look at them on Review.]")
         return None
     return SetRequest(
-        jobs=wanted,
+        jobs=jobs,
         wave=wave,
         targets=targets,
         author=names.author,
@@ -196,18 +196,18 @@ def _why_left_out(line: JobLine) -> tuple[str, str]:
     return plan, "Have that one decided about, or withdraw it."
 
 
-def _drafted(held: Held[DraftedJobs]) -> None:
+def _drafted(answer: CachedAnswer[DraftedJobs]) -> None:
     """Draw what came of it, and the button that submits exactly these plans."""
-    found = held.value
-    rows = rows_of(found)
+    drafted_jobs = answer.value
+    rows = rows_of(drafted_jobs)
     replayed, skipped = (
-        _sum([plan.totals.replay for _, plan in found.plans]),
-        _sum([plan.totals.skip for _, plan in found.plans]),
+        _sum([plan.totals.replay for _, plan in drafted_jobs.plans]),
+        _sum([plan.totals.skip for _, plan in drafted_jobs.plans]),
     )
     blocks.cards(
         (
-            Card("Drafted", f"{number(len(found.plans))} of {number(len(rows))}", "Jobs that have a plan."),
-            counted("Without a plan", len(found.refused), "They are not in what is approved.", Tone.CAREFUL),
+            Card("Drafted", f"{number(len(drafted_jobs.plans))} of {number(len(rows))}", "Jobs that have a plan."),
+            counted("Without a plan", len(drafted_jobs.refused), "They are not in what is approved.", Tone.CAREFUL),
             counted("Replayed", replayed, "Records read twice, at most.", Tone.CAREFUL, printed=at_most),
             counted("Skipped", skipped, "Records never read, at most.", Tone.WRONG, printed=at_most),
         )
@@ -215,21 +215,21 @@ def _drafted(held: Held[DraftedJobs]) -> None:
     table.paged(
         LINES, rows, "drafted-jobs", missing="", alt=f"{many(len(rows), 'job')} and what came of drafting each."
     )
-    if found.drafted is None:
+    if drafted_jobs.drafted is None:
         blocks.box(Tone.WRONG, "**No job could be drafted.** Why is said in each line.")
         return
-    made = found.drafted
+    drafted_set = drafted_jobs.drafted
     st.markdown(
-        f":gray[Drafted at {clock(held.at)}. Set `{made.digest[:8]}` names exactly these plans. Whoever submits it is "
-        "kept from deciding about it.]"
+        f":gray[Drafted at {clock(answer.at)}. Set `{drafted_set.digest[:8]}` names exactly these plans. Whoever "
+        "submits it is kept from deciding about it.]"
     )
     st.button(
-        f"Submit {many(len(made.plans), 'plan')} as one set",
+        f"Submit {many(len(drafted_set.plans), 'plan')} as one set",
         type="primary",
         icon=":material/send:",
         key="submit-set",
         on_click=submit,
-        args=(made,),
+        args=(drafted_set,),
     )
 
 
@@ -238,13 +238,19 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def rows_of(found: DraftedJobs) -> list[DraftedLine]:
+def rows_of(drafted_jobs: DraftedJobs) -> list[DraftedLine]:
     """Return what came of each job, those without a plan first."""
     refused = [
         DraftedLine(
-            job=each.job, state=_REFUSED, positions=None, changed=None, replayed=None, skipped=None, why=each.problem
+            job=refusal.job,
+            state=_REFUSED,
+            positions=None,
+            changed=None,
+            replayed=None,
+            skipped=None,
+            why=refusal.problem,
         )
-        for each in found.refused
+        for refusal in drafted_jobs.refused
     ]
     return refused + [
         DraftedLine(
@@ -256,7 +262,7 @@ def rows_of(found: DraftedJobs) -> list[DraftedLine]:
             skipped=plan.totals.skip,
             why="",
         )
-        for job, plan in found.plans
+        for job, plan in drafted_jobs.plans
     ]
 
 
@@ -266,7 +272,7 @@ def submit(drafted: DraftedSet) -> None:
 
 
 def _to_review() -> None:
-    result = outcome.told(_SAID)
+    result = outcome.last_answer(_SAID)
     if result is not None and isinstance(result.answer, SubmittedSet):
         name = f"set-{result.answer.number}"
         if st.button("Open the set on Review", type="primary", icon=":material/fact_check:", key="go-set"):

@@ -45,18 +45,18 @@ def require_reviewed(plan: Plan, target: Target, connector: Connector, *, anywhe
         StalePlanError: It is another one, or on another cluster.
     """
     TYPE.require_fit(plan, connector.uri)
-    before, wanted = reviewed(plan, target), plan.requirements.new.cluster_id
-    place = str(before.get(PLACE))
-    of_name = place.rpartition("/")[2] == connector.uri.rpartition("/")[2]
+    before, cluster_id = reviewed(plan, target), plan.requirements.new.cluster_id
+    location = str(before.get(PLACE))
+    of_name = location.rpartition("/")[2] == connector.uri.rpartition("/")[2]
     for what, expected, now in (
-        ("the connector", place, place if anywhere and of_name else connector.uri),
+        ("the connector", location, location if anywhere and of_name else connector.uri),
         ("workers on the Kafka cluster", before.get(KAFKA), connector.workers.cluster_id),
     ):
         if expected != now:
             raise _stale(connector, f"{what} {expected} as reviewed, found {now}")
-    if connector.elsewhere is None and connector.workers.cluster_id != wanted:
+    if connector.elsewhere is None and connector.workers.cluster_id != cluster_id:
         raise StalePlanError(
-            f"{connector.uri}: expected workers on the new Kafka cluster {wanted}, found them on "
+            f"{connector.uri}: expected workers on the new Kafka cluster {cluster_id}, found them on "
             f"{connector.workers.cluster_id or 'one that they do not name'}, whose offsets these are not. Nothing was "
             "written.",
             fix="Name the connector on the new workers under `connect`, with cluster: new, then draft the plan again.",

@@ -47,16 +47,16 @@ def change(connector: Connector, offsets: Mapping[TopicPartition, int | None] | 
     )
 
 
-def lost(called: str, reason: str, *, because: str = "") -> LostReplyError:
+def lost(subject: str, reason: str, *, because: str = "") -> LostReplyError:
     """Return the error of a change of which nobody knows whether it was made, of all partitions or of some.
 
     Args:
-        called: The connector.
+        subject: The connector.
         reason: What shows that, as a sentence without its end.
         because: What led to that, as a sentence.
     """
     return LostReplyError(
-        f"{called}: {reason}. {because}{' ' if because else ''}Whether the offsets are changed, all or some of them, "
+        f"{subject}: {reason}. {because}{' ' if because else ''}Whether the offsets are changed, all or some of them, "
         "is not known.",
         fix="Give the same command again when the workers answer: it reads the connector first, and goes on from "
         "there.",

@@ -156,9 +156,9 @@ class ConnectorTarget(TargetType):
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""
-        place = reviewed(plan, step.target).get(PLACE)
-        if step.place != place:
-            yield f"its location is {step.place[:300]!r}, and the plan's connector is {place!r}"
+        location = reviewed(plan, step.target).get(PLACE)
+        if step.place != location:
+            yield f"its location is {step.place[:300]!r}, and the plan's connector is {location!r}"
         if step.files:
             yield "it has files, which a connector has none of"
         planned = planned_offsets(plan, step.target.group or "")

@@ -12,11 +12,11 @@ from offsetwise.plugins.connect.target.spec import connector_of
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as every target's
     """Compare the offsets of a connector with the plan."""
     connector = connector_of(readers.migration, step.target)
-    now, wanted = readers.cluster(Cluster.NEW, topics_of(plan), (connector.group,)), plan.requirements.new.cluster_id
-    if now.cluster_id != wanted:
-        sentence = (
-            f"Connector {connector.name!r} was written for cluster {wanted}, and this is {now.cluster_id or 'unknown'}."
-        )
+    now = readers.cluster(Cluster.NEW, topics_of(plan), (connector.group,))
+    written_for = plan.requirements.new.cluster_id
+    if now.cluster_id != written_for:
+        this = now.cluster_id or "unknown"
+        sentence = f"Connector {connector.name!r} was written for cluster {written_for}, and this is {this}."
         return for_all(plan, Turnout.UNKNOWN, sentence)
     group = now.group(connector.group)
     if group is None or group.error is not None:
@@ -24,13 +24,13 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
         return for_all(plan, Turnout.UNKNOWN, f"Group {connector.group!r} cannot be read: {why}.")
     commits, logs = group.commits, now.partitions()
     return [
-        _seen(connector, at, position.new_offset, commits.get(at), logs.get(at))
+        _observed(connector, at, position.new_offset, commits.get(at), logs.get(at))
         for position in plan.positions
         for at in (position.new_topic_partition,)
     ]
 
 
-def _seen(
+def _observed(
     connector: Connector, at: TopicPartition, planned: AnyPosition, commit: int | None, log: PartitionState | None
 ) -> Seen:
     if not connector.not_stopped and connector.offsets.get(at) != commit:

@@ -122,23 +122,23 @@ class ConnectorWriter(Writer):
         except OffsetwiseError as error:
             return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
         undone = step.state is StepState.UNDONE
-        wanted = {offset.topic_partition: offset.before if undone else offset.offset for offset in step.offsets}
-        now = {at: connector.offsets.get(at) for at in wanted}
-        if now == wanted:
+        expected = {offset.topic_partition: offset.before if undone else offset.offset for offset in step.offsets}
+        now = {at: connector.offsets.get(at) for at in expected}
+        if now == expected:
             return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{connector.uri} has the offsets of this step.")
         if not any(offset is not None for offset in now.values()):
             return SeenPlace(standing=StepStanding.ABSENT, told=f"{connector.uri} has no offset of these partitions.")
         apart = [
-            f"{at} at {checks.offset_text(now[at])}, expected {checks.offset_text(wanted[at])}"
+            f"{at} at {checks.offset_text(now[at])}, expected {checks.offset_text(expected[at])}"
             for at in sorted(now)
-            if now[at] != wanted[at]
+            if now[at] != expected[at]
         ]
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{connector.uri}: {checks.some_of(apart)}.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Return which offsets are not as they were before; see `Writer`."""
-        seen = self.look(plan, undone, context)
-        return None if seen.standing is StepStanding.AS_WRITTEN else seen.told
+        observation = self.look(plan, undone, context)
+        return None if observation.standing is StepStanding.AS_WRITTEN else observation.told
 
     def _read(self, plan: Plan, target: Target, *, anywhere: bool = False) -> Connector:
         """Read the connector, which must be the reviewed one and stopped."""
@@ -159,7 +159,7 @@ class ConnectorWriter(Writer):
             LostReplyError: Something else is there.
             ApplyError: The group on the new cluster does not have them.
         """
-        wanted = {offset.topic_partition: offset.offset for offset in offsets}
+        expected = {offset.topic_partition: offset.offset for offset in offsets}
         try:
             connector = connector_of(self.migration, target)
             group = self.read_new(self.migration, plan, connector.group).group(connector.group)
@@ -168,13 +168,15 @@ class ConnectorWriter(Writer):
             raise lost(f"Connector {target.group!r}", reason, because=error.problem) from error
         apart = [
             f"{at} at {checks.offset_text(connector.offsets.get(at))}"
-            for at in wanted
-            if connector.offsets.get(at) != wanted[at]
+            for at in expected
+            if connector.offsets.get(at) != expected[at]
         ]
         if apart:
             raise lost(connector.uri, f"expected the offsets as written, found {checks.some_of(apart)}")
         commits = {} if group is None or group.error is not None else group.commits
-        lacking = [f"{at} at {checks.offset_text(commits.get(at))}" for at in wanted if commits.get(at) != wanted[at]]
+        lacking = [
+            f"{at} at {checks.offset_text(commits.get(at))}" for at in expected if commits.get(at) != expected[at]
+        ]
         if lacking and group is not None and group.error is None:
             raise checks.reads_another_cluster(connector, f"has {checks.some_of(lacking)} after they were written")
 

@@ -45,12 +45,12 @@ class Cursor:
         self.base = base
 
     @property
-    def place(self) -> int:
+    def byte_offset(self) -> int:
         """Where the next byte stands in its file."""
         return self.base + self.at
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many bytes have not been read."""
         return self.end - self.at
 
@@ -120,15 +120,15 @@ class Cursor:
         value = self.int32(f"the number of {what}")
         if value < 0 or value * least > self.end - self.at:
             self.at = at
-            raise self.damaged(f"expected the number of {what}, found {value:,} with {self.left:,} bytes left")
+            raise self.damaged(f"expected the number of {what}, found {value:,} with {self.remaining:,} bytes left")
         return value
 
     def longs(self, count: int, what: str) -> array[int]:
         """Read longs, which take no more memory than in the file."""
-        made = array("q", self.take(8 * count, what))
+        values = array("q", self.take(8 * count, what))
         if sys.byteorder == "little":
-            made.byteswap()
-        return made
+            values.byteswap()
+        return values
 
     def text(self, what: str) -> str:
         """Read Java's modified UTF-8 with its length of two bytes.
@@ -163,11 +163,11 @@ class Cursor:
             DamagedError: Something is.
         """
         if self.at != self.end:
-            raise self.damaged(f"expected the end of {what}, found {self.left:,} more bytes")
+            raise self.damaged(f"expected the end of {what}, found {self.remaining:,} more bytes")
 
     def damaged(self, what: str) -> DamagedError:
         """Make the error that names this place."""
-        return DamagedError(self.place, what)
+        return DamagedError(self.byte_offset, what)
 
 
 def _modified_utf8(data: bytes) -> str:

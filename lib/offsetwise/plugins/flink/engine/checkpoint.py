@@ -25,13 +25,13 @@ from offsetwise.plugins.flink.engine.metadata import (
     UnknownMetadataVersionError,
     parse_metadata,
 )
-from offsetwise.plugins.flink.engine.opened import Elsewhere, Opened, called
+from offsetwise.plugins.flink.engine.opened import Elsewhere, Opened, label_of
 from offsetwise.plugins.flink.engine.operators import operators_of
 from offsetwise.plugins.flink.engine.source import (
     LEGACY_STATE,
     READER_STATE,
     TAKE_ANOTHER,
-    Kept,
+    SourceState,
     read_source,
 )
 from offsetwise.plugins.flink.engine.transactions import COMMITTER_STATE, WRITER_STATE, SinkElements, Sinks, read_sinks
@@ -67,9 +67,9 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Seque
     above = _above(folder)
 
     def elsewhere(path: str) -> bytes | StorageError:
-        place, _, name = path.rpartition("/")
+        parent, _, name = path.rpartition("/")
         try:
-            return open_tree(place, roots=roots if roots is not None else [above]).read(name)
+            return open_tree(parent, roots=roots if roots is not None else [above]).read(name)
         except StorageError as error:
             return error
 
@@ -166,10 +166,10 @@ def _metadata(folder: FolderReader, entries: Sequence[Entry]) -> bytes:
         )
     # State of many keys stands in the file itself, which then is far larger than a log file of Spark.
     large = folder.for_large_files() if isinstance(folder, Tree) else folder
-    found = large.read_many({METADATA: size})[METADATA]
-    if isinstance(found, StorageError):
-        raise found
-    return found
+    content = large.read_many({METADATA: size})[METADATA]
+    if isinstance(content, StorageError):
+        raise content
+    return content
 
 
 def _parsed(folder: FolderReader, data: bytes) -> Metadata:
@@ -209,28 +209,28 @@ def _sources(
                 continue
             elements, complete = opened.elements(entry, name)
             uid = entry.uid or uid_by_hash.get(entry.id, "")
-            kept = Kept(
+            retained = SourceState(
                 index=len(sources),
                 id=uid if SOURCE_NAME.fullmatch(uid) else entry.id,
-                called=called(entry),
+                label=label_of(entry),
                 state=name,
                 elements=elements,
                 coordinator=opened.coordinator(entry),
                 complete=complete and not any(subtask.finished for subtask in entry.subtasks),
                 written_ms=written_ms,
             )
-            source, found = _shards(kept) or read_source(kept)
+            source, source_problems = _shards(retained) or read_source(retained)
             if name in names or source.kind != "other":
                 sources.append(source)
-                problems += found
+                problems += source_problems
     return tuple(sources), problems
 
 
-def _shards(kept: Kept) -> tuple[CheckpointSource, list[Problem]] | None:
+def _shards(retained: SourceState) -> tuple[CheckpointSource, list[Problem]] | None:
     """Return a source whose stream has shards instead of partitions; None for any other."""
     from offsetwise.plugins.flink.engine.kinesis.source import read_source as read_shards  # noqa: PLC0415 - sources of a job alone
 
-    return read_shards(kept)
+    return read_shards(retained)
 
 
 def _sinks(metadata: Metadata, opened: Opened) -> Sinks:
@@ -240,7 +240,7 @@ def _sinks(metadata: Metadata, opened: Opened) -> Sinks:
         if names & {WRITER_STATE, COMMITTER_STATE}:
             writer, _ = opened.elements(entry, WRITER_STATE)
             committer, _ = opened.elements(entry, COMMITTER_STATE)
-            sinks.append(SinkElements(entry.id, called(entry), writer, committer))
+            sinks.append(SinkElements(entry.id, label_of(entry), writer, committer))
     return read_sinks(sinks)
 
 
@@ -256,10 +256,11 @@ def _named(operators: Sequence[Operator], uids: Sequence[str]) -> tuple[Operator
 
 def _require_known(folder: FolderReader, operators: Sequence[OperatorEntry], uids: Sequence[str]) -> None:
     ids = {operator.id for operator in operators}
-    unknown = [uid for uid in uids if operator_id(uid) not in ids]
-    if unknown:
+    unrecognized = [uid for uid in uids if operator_id(uid) not in ids]
+    if unrecognized:
         raise CheckpointError(
-            f"{folder.uri}: expected an operator with the uid {unknown[0]!r}, but its hash {operator_id(unknown[0])} "
+            f"{folder.uri}: expected an operator with the uid {unrecognized[0]!r}, but its hash "
+            f"{operator_id(unrecognized[0])} "
             f"is none of the checkpoint's: {', '.join(sorted(ids)) or 'it has no operator'}. Nothing was shown.",
             fix="Check the spelling in the job's code; an operator without a uid has an id made from the job graph.",
         )

@@ -168,16 +168,23 @@ def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
     )
 
 
-def _states(one: Operator) -> Iterator[tuple[str, ...]]:
-    name = one.uid or one.name or one.id
-    for state in one.states:
+def _states(operator: Operator) -> Iterator[tuple[str, ...]]:
+    name = operator.uid or operator.name or operator.id
+    for state in operator.states:
         elements = "" if state.elements is None else f"{state.elements:,}"
-        yield name, state.name, state.kind, f"{one.parallelism:,}", elements, f"{state.size_bytes:,}"
-    if not one.states:
-        yield name, "finished" if one.finished else "no state", "", f"{one.parallelism:,}", "", ""
+        yield name, state.name, state.kind, f"{operator.parallelism:,}", elements, f"{state.size_bytes:,}"
+    if not operator.states:
+        yield name, "finished" if operator.finished else "no state", "", f"{operator.parallelism:,}", "", ""
 
 
-def _transaction(one: Transaction) -> tuple[str, ...]:
-    producer = "?" if one.producer_id is None else str(one.producer_id)
-    schema = one.schema or "?"
-    return one.transactional_id, one.state, schema, producer, number(one.epoch), f"{one.checkpoint_id:,}"
+def _transaction(transaction: Transaction) -> tuple[str, ...]:
+    producer = "?" if transaction.producer_id is None else str(transaction.producer_id)
+    schema = transaction.schema or "?"
+    return (
+        transaction.transactional_id,
+        transaction.state,
+        schema,
+        producer,
+        number(transaction.epoch),
+        f"{transaction.checkpoint_id:,}",
+    )

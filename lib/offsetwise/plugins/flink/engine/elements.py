@@ -41,29 +41,29 @@ def element_bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int]
         DamagedError: The places are not ascending, or lie outside the blob.
     """
     size = 0 if handle.handle is None else handle.handle.size
-    starts = sorted(place for state in handle.states for place in state.offsets)
+    starts = sorted(offset for state in handle.states for offset in state.offsets)
     results: dict[str, tuple[tuple[int, int], ...]] = {}
     for state in handle.states:
         if state.name in results:
             raise DamagedError(handle.at, f"expected each state once, found {state.name!r} twice")
         _check(state, size, handle.at)
-        results[state.name] = tuple((place, _next(starts, place, size)) for place in state.offsets)
+        results[state.name] = tuple((offset, _next(starts, offset, size)) for offset in state.offsets)
     return results
 
 
 def _check(state: NamedState, size: int, at: int) -> None:
     before = HEADER_BYTES
-    for place in state.offsets:
-        if not before < place < size:
+    for offset in state.offsets:
+        if not before < offset < size:
             raise DamagedError(
                 at,
-                f"expected ascending offsets of the elements of {state.name!r} within {size:,} bytes, found {place:,}",
+                f"expected ascending offsets of the elements of {state.name!r} within {size:,} bytes, found {offset:,}",
             )
-        before = place
+        before = offset
 
 
-def _next(starts: list[int], place: int, size: int) -> int:
-    after = bisect_right(starts, place)
+def _next(starts: list[int], offset: int, size: int) -> int:
+    after = bisect_right(starts, offset)
     return starts[after] if after < len(starts) else size
 
 

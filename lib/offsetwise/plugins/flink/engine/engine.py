@@ -42,17 +42,17 @@ def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool
 
     A job that was submitted again from a savepoint has another id and goes on with its number and its transactions.
     """
-    places = tuple(near)
-    newest, searched = newer_than(uri, number, places)
+    locations = tuple(near)
+    newest, searched = newer_than(uri, number, locations)
     own = set(read_checkpoint(uri).details.transactional_id_prefixes)
-    for other in in_reach(uri, places) if own else ():
+    for other in in_reach(uri, locations) if own else ():
         try:
             read = read_checkpoint(other)
         except OffsetwiseError:
             continue
-        found = retained_number(other) or read.details.checkpoint_id or 0
-        if found > (newest or number) and own & set(read.details.transactional_id_prefixes):
-            newest = found
+        other_number = retained_number(other) or read.details.checkpoint_id or 0
+        if other_number > (newest or number) and own & set(read.details.transactional_id_prefixes):
+            newest = other_number
     return newest, searched
 
 

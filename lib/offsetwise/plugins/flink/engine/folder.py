@@ -126,10 +126,12 @@ def newer_than(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, 
     saved = _SAVEPOINT.fullmatch(name)
     jobs = [above] if _RETAINED.fullmatch(name) else []
     if saved is not None:
-        for place in dict.fromkeys((above, *(each.rstrip("/") for each in near))):
-            parts = place.split("/")
+        for location in dict.fromkeys((above, *(near_uri.rstrip("/") for near_uri in near))):
+            parts = location.split("/")
             jobs += ["/".join(parts[: at + 1]) for at, part in enumerate(parts) if _is_job(part, saved[1])]
-            jobs += [f"{place or '/'}/{entry.name}" for entry in _names(place) or () if _is_job(entry.name, saved[1])]
+            jobs += [
+                f"{location or '/'}/{entry.name}" for entry in _names(location) or () if _is_job(entry.name, saved[1])
+            ]
     numbers, listed = [number], False
     for job in dict.fromkeys(jobs):
         entries = _names(job)
@@ -147,25 +149,25 @@ def in_reach(uri: str, near: Iterable[str]) -> Iterator[str]:
         near: Folders and checkpoints to look in as well. Folders are listed down to `DEPTH` levels.
     """
     folder = uri.rstrip("/").removesuffix(f"/{METADATA}").rstrip("/")
-    waiting = [(each.rstrip("/").removesuffix(f"/{METADATA}"), 0) for each in near]
+    waiting = [(near_uri.rstrip("/").removesuffix(f"/{METADATA}"), 0) for near_uri in near]
     # The folder above may be anybody's: only the jobs directly in it are looked at.
     waiting.append((folder.rpartition("/")[0], DEPTH - 1))
     listed: set[str] = set()
     while waiting and len(listed) < LISTED_FOLDERS:
-        place, depth = waiting.pop(0)
-        entries = _names(place) if place and place not in listed else None
-        listed.add(place)
+        location, depth = waiting.pop(0)
+        entries = _names(location) if location and location not in listed else None
+        listed.add(location)
         if entries is None:
             continue
         if is_flink(entries):
-            yield place
+            yield location
             continue
-        yield from (checkpoint.uri for checkpoint in retained_in(open_tree(place), entries)[:1])
+        yield from (checkpoint.uri for checkpoint in retained_in(open_tree(location), entries)[:1])
         if depth < DEPTH:
             names = (
                 entry.name for entry in entries if entry.is_dir is not False and not _RETAINED.fullmatch(entry.name)
             )
-            waiting += [(f"{place}/{name}", depth + 1) for name in names if name not in _OF_STATE]
+            waiting += [(f"{location}/{name}", depth + 1) for name in names if name not in _OF_STATE]
 
 
 def retained_number(uri: str) -> int | None:

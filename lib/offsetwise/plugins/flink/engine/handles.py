@@ -35,13 +35,13 @@ def stream_handle(cursor: Cursor, depth: int = 0) -> StreamHandle | None:
     Raises:
         DamagedError: It is of no known kind, or damaged.
     """
-    at = cursor.place
+    at = cursor.byte_offset
     tag = cursor.byte("the kind of a state handle")
     if tag == 0:
         return None
     if tag == 1:
         cursor.skip_text("the name of a state handle")
-        at = cursor.place
+        at = cursor.byte_offset
         size = cursor.count("bytes of inline state")
         return StreamHandle("inline", size, cursor.skip(size, "inline state"), "", at)
     if tag in _FILE:
@@ -55,13 +55,13 @@ def stream_handle(cursor: Cursor, depth: int = 0) -> StreamHandle | None:
 
 
 def _file_handle(cursor: Cursor, tag: int) -> StreamHandle:
-    at = cursor.place
+    at = cursor.byte_offset
     if tag == 2:  # a file anywhere
         size = cursor.int64("the size of a state file")
         result = StreamHandle("absolute", size, 0, cursor.text("the path of a state file"))
     elif tag == 6:  # a file in the folder of the checkpoint
         path = cursor.text("the name of a state file")
-        size_at = cursor.place
+        size_at = cursor.byte_offset
         size = cursor.int64("the size of a state file")
         result = StreamHandle("relative", size, 0, path, size_at)
     else:
@@ -85,7 +85,7 @@ def _key_groups(cursor: Cursor) -> None:
 
 def keyed_state(cursor: Cursor, kinds: set[str], depth: int = 0) -> int:
     """Pass over keyed state, and give its size in bytes as far as handles tell."""
-    at = cursor.place
+    at = cursor.byte_offset
     tag = cursor.byte("the kind of a keyed state")
     if tag == 0:
         return 0
@@ -141,10 +141,10 @@ def _files(cursor: Cursor, kinds: set[str]) -> int:
         handle = at + 2 + (data[at] << 8 | data[at + 1]) if at + 2 <= end else end
         if handle + 11 <= end and data[handle] == 2:
             after = handle + 11 + (data[handle + 9] << 8 | data[handle + 10])
-            found = int.from_bytes(data[handle + 1 : handle + 9], "big")
-            if after <= end and found < 2**63:
+            file_size = int.from_bytes(data[handle + 1 : handle + 9], "big")
+            if after <= end and file_size < 2**63:
                 cursor.at = after
-                size += found
+                size += file_size
                 plain = True
                 continue
         cursor.skip_text("a local path")
@@ -181,7 +181,7 @@ def channel_state(cursor: Cursor, version: int, *, outgoing: bool) -> int:
         single, several = (2, 4) if outgoing else (1, 3)
         if tag not in (single, several):
             raise DamagedError(
-                cursor.place - 1, f"expected a channel state of kind {single} or {several}, found kind {tag}"
+                cursor.byte_offset - 1, f"expected a channel state of kind {single} or {several}, found kind {tag}"
             )
         merged = tag == several
     if merged:

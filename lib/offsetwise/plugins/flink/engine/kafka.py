@@ -45,7 +45,7 @@ class Split(NamedTuple):
     assigned: bool = True
     cluster: str | None = None
     """The cluster, for a DynamicKafkaSource."""
-    place: int = 0
+    byte_offset: int = 0
     """Where it begins in its file."""
     retained: bool = False
     """Whether it is kept for a cluster that a DynamicKafkaSource no longer reads."""
@@ -70,10 +70,10 @@ def read_split(cursor: Cursor) -> Split:
     Raises:
         DamagedError: It is no split of a KafkaSource or a DynamicKafkaSource.
     """
-    place = cursor.place
+    byte_offset = cursor.byte_offset
     version = _versioned(cursor, "a split")
     if version == SPLIT_VERSION:
-        return _split(cursor, place)
+        return _split(cursor, byte_offset)
     if version not in DYNAMIC_VERSIONS:
         raise cursor.damaged(f"expected a split of version 0 to 2, found version {version:,}")
     cluster = cursor.text("the cluster of a split")
@@ -82,22 +82,22 @@ def read_split(cursor: Cursor) -> Split:
         cursor.int64("until when a split is retained")
     if cursor.int32("the version of a split") != SPLIT_VERSION:
         raise cursor.damaged("expected a Kafka split of version 0, found another version")
-    return _split(cursor, place)._replace(cluster=cluster, retained=retained)
+    return _split(cursor, byte_offset)._replace(cluster=cluster, retained=retained)
 
 
 def _versioned(cursor: Cursor, what: str) -> int:
     """Read the lengths around an element, which must agree, and give its version."""
     outer = cursor.int32(f"the length of {what}")
-    if outer != cursor.left:
-        raise cursor.damaged(f"expected {what} of {cursor.left:,} bytes, found the length {outer:,}")
+    if outer != cursor.remaining:
+        raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {outer:,}")
     version = cursor.int32(f"the version of {what}")
     inner = cursor.int32(f"the length of {what}")
-    if inner != cursor.left:
-        raise cursor.damaged(f"expected {what} of {cursor.left:,} bytes, found the length {inner:,}")
+    if inner != cursor.remaining:
+        raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {inner:,}")
     return version
 
 
-def _split(cursor: Cursor, place: int) -> Split:
+def _split(cursor: Cursor, byte_offset: int) -> Split:
     topic = _topic(cursor)
     partition = _partition(cursor)
     start = cursor.int64("a starting offset")
@@ -107,7 +107,7 @@ def _split(cursor: Cursor, place: int) -> Split:
     if stop < 0 and stop != NO_STOP and stop not in STOP_MARKERS:
         raise cursor.damaged(f"expected a stopping offset, found {stop}")
     cursor.finished("a split")
-    return Split(topic, partition, start, stop, True, None, place)
+    return Split(topic, partition, start, stop, True, None, byte_offset)
 
 
 def _topic(cursor: Cursor) -> str:
@@ -175,7 +175,7 @@ def _assignments(cursor: Cursor) -> list[Split]:
     results = []
     subtasks = cursor.count("subtasks", least=0)
     version = cursor.int32("the version of a split")
-    if version != SPLIT_VERSION or subtasks * 8 > cursor.left:
+    if version != SPLIT_VERSION or subtasks * 8 > cursor.remaining:
         raise cursor.damaged("expected the assignments of a KafkaSource, found something else")
     for _ in range(subtasks):
         cursor.int32("a subtask")
@@ -187,8 +187,8 @@ def _assignments(cursor: Cursor) -> list[Split]:
 def _assigned(cursor: Cursor) -> list[Split]:
     results = []
     for _ in range(cursor.count("partitions", least=6)):
-        place = cursor.place
-        results.append(Split(_topic(cursor), _partition(cursor), NOT_SET, place=place))
+        byte_offset = cursor.byte_offset
+        results.append(Split(_topic(cursor), _partition(cursor), NOT_SET, byte_offset=byte_offset))
     cursor.finished("an enumerator")
     return results
 
@@ -196,9 +196,9 @@ def _assigned(cursor: Cursor) -> list[Split]:
 def _with_status(cursor: Cursor) -> list[Split]:
     results = []
     for _ in range(cursor.count("partitions", least=10)):
-        place = cursor.place
+        byte_offset = cursor.byte_offset
         results.append(
-            Split(_topic(cursor), _partition(cursor), NOT_SET, NO_STOP, _is_assigned(cursor), place=place),
+            Split(_topic(cursor), _partition(cursor), NOT_SET, NO_STOP, _is_assigned(cursor), byte_offset=byte_offset),
         )
     cursor.flag("whether discovery is finished")
     cursor.finished("an enumerator")
@@ -208,7 +208,7 @@ def _with_status(cursor: Cursor) -> list[Split]:
 def _full_splits(cursor: Cursor) -> list[Split]:
     results = []
     number = cursor.count("splits", least=0)
-    if cursor.int32("the version of a split") != SPLIT_VERSION or number * 8 > cursor.left:
+    if cursor.int32("the version of a split") != SPLIT_VERSION or number * 8 > cursor.remaining:
         raise cursor.damaged("expected the splits of a KafkaSource, found something else")
     for _ in range(number):
         split = _sized_split(cursor)
@@ -239,27 +239,27 @@ def read_legacy(cursor: Cursor) -> Split:
     Raises:
         DamagedError: It is no such element.
     """
-    place = cursor.place
+    byte_offset = cursor.byte_offset
     _varint(cursor, "the class of a partition")
     if cursor.byte("a partition") != 1:
         raise cursor.damaged("expected a partition, found none")
-    kept = _signed(_varint(cursor, "the hash of a partition"))
+    stored_hash = _signed(_varint(cursor, "the hash of a partition"))
     partition = _signed(_varint(cursor, "a partition"))
     if cursor.byte("a topic") != 1:
         raise cursor.damaged("expected a topic, found none")
     topic = _kryo_text(cursor)
     if not _is_topic(topic) or partition < 0:
         raise cursor.damaged("expected a topic and a partition, found other values")
-    if kept != _java_hash(topic, partition):
+    if stored_hash != _java_hash(topic, partition):
         raise cursor.damaged(f"expected the hash of {TopicPartition(topic, partition)}, found another one")
     last = cursor.int64("the last processed offset")
     cursor.finished("an element of the legacy consumer")
     if last in LEGACY_MARKERS:
         words = {word: marker for marker, word in MARKERS.items()}
-        return Split(topic, partition, words[LEGACY_MARKERS[last]], place=place)
+        return Split(topic, partition, words[LEGACY_MARKERS[last]], byte_offset=byte_offset)
     if not -1 <= last < 2**63 - 1:
         raise cursor.damaged(f"expected the last processed offset, found {last}")
-    return Split(topic, partition, last + 1, place=place)
+    return Split(topic, partition, last + 1, byte_offset=byte_offset)
 
 
 def _varint(cursor: Cursor, what: str) -> int:
@@ -280,13 +280,13 @@ def _kryo_text(cursor: Cursor) -> str:
     """Read a text of ASCII: its last byte marked, or, when of one letter or of 64 and more, behind its length."""
     first = cursor.byte("a topic")
     if not first & 0x80:
-        made = bytearray()
+        characters = bytearray()
         byte = first
         while not byte & 0x80:
-            made.append(byte)
+            characters.append(byte)
             byte = cursor.byte("a topic")
-        made.append(byte & 0x7F)
-        return made.decode("ascii")
+        characters.append(byte & 0x7F)
+        return characters.decode("ascii")
     length = first & 0x3F
     if first & 0x40:
         second = cursor.byte("the length of a topic")

@@ -130,10 +130,10 @@ def parse_metadata(data: bytes) -> Metadata:
     if checkpoint_id < 0:
         raise DamagedError(8, f"expected a checkpoint id, found {checkpoint_id}")
     _skip_master_states(cursor)
-    counted_at = cursor.place
+    counted_at = cursor.byte_offset
     operators = cursor.count("operators", least=29)
     if operators > MAX_OPERATORS:
-        raise DamagedError(cursor.place - 4, f"expected at most {MAX_OPERATORS:,} operators, found {operators:,}")
+        raise DamagedError(cursor.byte_offset - 4, f"expected at most {MAX_OPERATORS:,} operators, found {operators:,}")
     entries = tuple(_operator(cursor, version) for _ in range(operators))
     # A wrong number of operators would end here early: what follows them is a stream of Java objects, and nothing else.
     if not data.startswith(_JAVA, cursor.at):
@@ -166,12 +166,14 @@ def _version(cursor: Cursor) -> int:
 def _skip_master_states(cursor: Cursor) -> None:
     for _ in range(cursor.count("master states", least=8)):
         if cursor.int32("the magic number of a master state") != _MASTER_MAGIC:
-            raise DamagedError(cursor.place - 4, "expected the magic number of a master state, found another number")
+            raise DamagedError(
+                cursor.byte_offset - 4, "expected the magic number of a master state, found another number"
+            )
         cursor.skip(cursor.count("bytes of a master state"), "a master state")
 
 
 def _operator(cursor: Cursor, version: int) -> OperatorEntry:
-    begun = cursor.place
+    begun = cursor.byte_offset
     name = uid = ""
     if version >= NAMES_SINCE:
         name, uid = cursor.text("an operator's name"), cursor.text("an operator's uid")
@@ -179,7 +181,7 @@ def _operator(cursor: Cursor, version: int) -> OperatorEntry:
     parallelism = _bounded(cursor, "the parallelism")
     most = _bounded(cursor, "the maximum parallelism")
     coordinator = stream_handle(cursor)
-    at = cursor.place
+    at = cursor.byte_offset
     subtasks = cursor.int32("the number of subtasks")
     if not -1 <= subtasks <= MAX_PARALLELISM:
         raise DamagedError(at, f"expected -1 to {MAX_PARALLELISM:,} subtasks, found {subtasks:,}")
@@ -194,12 +196,12 @@ def _operator(cursor: Cursor, version: int) -> OperatorEntry:
         finished=subtasks == -1,
         subtasks=states,
         at=begun,
-        end=cursor.place,
+        end=cursor.byte_offset,
     )
 
 
 def _bounded(cursor: Cursor, what: str) -> int:
-    at = cursor.place
+    at = cursor.byte_offset
     value = cursor.int32(what)
     if not 0 < value <= MAX_PARALLELISM:
         raise DamagedError(at, f"expected {what}, 1 to {MAX_PARALLELISM:,}, found {value:,}")
@@ -207,7 +209,7 @@ def _bounded(cursor: Cursor, what: str) -> int:
 
 
 def _subtask(cursor: Cursor, version: int) -> Subtask:
-    at = cursor.place
+    at = cursor.byte_offset
     index = cursor.int32("the index of a subtask")
     if not -MAX_PARALLELISM <= index < MAX_PARALLELISM:
         raise DamagedError(at, f"expected the index of a subtask, found {index:,}")
@@ -219,9 +221,9 @@ def _subtask(cursor: Cursor, version: int) -> Subtask:
     keyed = keyed_state(cursor, kinds) + keyed_state(cursor, kinds)
     channels, size = 0, 0
     for outgoing in (False, True):
-        found = cursor.count("channel states", least=1)
-        channels += found
-        size += sum(channel_state(cursor, version, outgoing=outgoing) for _ in range(found))
+        channel_count = cursor.count("channel states", least=1)
+        channels += channel_count
+        size += sum(channel_state(cursor, version, outgoing=outgoing) for _ in range(channel_count))
     return Subtask(
         index=index,
         managed=managed,
@@ -234,7 +236,7 @@ def _subtask(cursor: Cursor, version: int) -> Subtask:
 
 
 def _present(cursor: Cursor) -> bool:
-    at = cursor.place
+    at = cursor.byte_offset
     value = cursor.int32("whether operator state follows")
     if value not in (0, 1):
         raise DamagedError(at, f"expected whether operator state follows, 0 or 1, found {value:,}")
@@ -242,7 +244,7 @@ def _present(cursor: Cursor) -> bool:
 
 
 def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
-    begun = cursor.place
+    begun = cursor.byte_offset
     tag = cursor.byte("the kind of an operator state")
     if tag == 0:
         return None
@@ -257,11 +259,11 @@ def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
         name = cursor.text("the name of a state")
         mode = cursor.byte("how a state is distributed")
         if mode > 2:  # split, union, broadcast
-            raise DamagedError(cursor.place - 1, f"expected how a state is distributed, 0 to 2, found {mode}")
-        at = cursor.place
+            raise DamagedError(cursor.byte_offset - 1, f"expected how a state is distributed, 0 to 2, found {mode}")
+        at = cursor.byte_offset
         elements = cursor.count("elements of a state", least=8)
         if elements > MAX_ELEMENTS:
             raise DamagedError(at, f"expected at most {MAX_ELEMENTS:,} elements of a state, found {elements:,}")
-        at = cursor.place
+        at = cursor.byte_offset
         states.append(NamedState(name, mode, cursor.longs(elements, "offsets of elements"), at))
     return OperatorHandle(begun, tuple(states), stream_handle(cursor))

@@ -57,21 +57,21 @@ class Opened:
     @classmethod
     def of(cls, folder: FolderReader, data: bytes, metadata: Metadata, elsewhere: Elsewhere | None) -> Opened:
         """Open what the sources and sinks keep, wherever it stands."""
-        wanted = list(_wanted(metadata))
-        names = {handle.path for _, _, handle in wanted if handle.kind == "relative" and _is_plain(handle.path)}
+        requested = list(_handles(metadata))
+        names = {handle.path for _, _, handle in requested if handle.kind == "relative" and _is_plain(handle.path)}
         coordinators = [entry.coordinator for entry in metadata.operators if entry.coordinator is not None]
         names |= {handle.path for handle in coordinators if handle.kind == "relative" and _is_plain(handle.path)}
         read = folder.read_many(dict.fromkeys(sorted(names))) if names else {}
-        opened = cls(data=data, files={name: found for name, found in read.items() if isinstance(found, bytes)})
+        opened = cls(data=data, files={name: content for name, content in read.items() if isinstance(content, bytes)})
         opened._require_names(metadata)
-        for entry, subtask, handle in wanted:
-            found = opened._bytes(handle, read, elsewhere)
-            if isinstance(found, StateBlob):
-                opened.blobs[entry.id, subtask.index] = found
+        for entry, subtask, handle in requested:
+            result = opened._bytes(handle, read, elsewhere)
+            if isinstance(result, StateBlob):
+                opened.blobs[entry.id, subtask.index] = result
             else:
                 opened.problems.append(
                     damaged(
-                        f"The state of {called(entry)}, subtask {subtask.index}, cannot be read: {found} "
+                        f"The state of {label_of(entry)}, subtask {subtask.index}, cannot be read: {result} "
                         "Its positions are left out."
                     )
                 )
@@ -90,7 +90,7 @@ class Opened:
                             require_named(blob, state.name, min(state.offsets))
                         except DamagedError as error:
                             self.problems.append(
-                                damaged(f"A state of {called(entry)} cannot be relied on: {METADATA}, {error}.")
+                                damaged(f"A state of {label_of(entry)} cannot be relied on: {METADATA}, {error}.")
                             )
 
     def _bytes(
@@ -102,21 +102,21 @@ class Opened:
         if handle.kind == "empty":
             return f"{METADATA} says that it has elements, and that it has no bytes."
         if handle.kind == "relative":
-            found = read.get(handle.path)
-            if found is None:
+            content = read.get(handle.path)
+            if content is None:
                 return f"{handle.path!r} is no name of a file in its folder."
         elif elsewhere is None:
             return f"it is at {handle.path}, outside the folder."
         else:
-            found = elsewhere(handle.path)
-            self.files |= {handle.path: found} if isinstance(found, bytes) else {}
-        if isinstance(found, StorageError):
-            return found.problem
-        if handle.at + handle.size > len(found):
-            return f"{handle.path} has {len(found):,} bytes, expected {handle.at + handle.size:,}."
-        if handle.kind == "relative" and handle.size != len(found):
-            return f"{handle.path} has {len(found):,} bytes, expected {handle.size:,}."
-        return StateBlob(handle.path, found, handle.at, handle.at + handle.size)
+            content = elsewhere(handle.path)
+            self.files |= {handle.path: content} if isinstance(content, bytes) else {}
+        if isinstance(content, StorageError):
+            return content.problem
+        if handle.at + handle.size > len(content):
+            return f"{handle.path} has {len(content):,} bytes, expected {handle.at + handle.size:,}."
+        if handle.kind == "relative" and handle.size != len(content):
+            return f"{handle.path} has {len(content):,} bytes, expected {handle.size:,}."
+        return StateBlob(handle.path, content, handle.at, handle.at + handle.size)
 
     def coordinator(self, entry: OperatorEntry) -> Cursor | None:
         """Return the state of an operator's coordinator; None where it has none that can be read."""
@@ -128,9 +128,9 @@ class Opened:
             return None
         cursor = Cursor(data, handle.at, handle.at + handle.size) if handle.kind == "inline" else Cursor(data)
         try:
-            self._afford(cursor.place, size=cursor.left)
+            self._afford(cursor.byte_offset, size=cursor.remaining)
         except DamagedError as error:
-            self.problems.append(damaged(f"The coordinator of {called(entry)} is not read: {error}."))
+            self.problems.append(damaged(f"The coordinator of {label_of(entry)} is not read: {error}."))
             return None
         return cursor
 
@@ -139,7 +139,7 @@ class Opened:
 
         A subtask that keeps the state with no element in it, such as an idle reader's, needs no bytes.
         """
-        made: list[Cursor | DamagedError] = []
+        elements: list[Cursor | DamagedError] = []
         complete = True
         for subtask in entry.subtasks:
             handle = subtask.managed
@@ -158,19 +158,19 @@ class Opened:
                 results = element_cursors(blob, name, bounds, limit=MAX_PLAIN_BYTES - self.plain_bytes)
                 if packed:
                     self.compressed = True
-                    self.plain_bytes += sum(one.left for one in results if isinstance(one, Cursor))
-                made += results
+                    self.plain_bytes += sum(result.remaining for result in results if isinstance(result, Cursor))
+                elements += results
             except DamagedError as error:
                 complete = False
                 self.problems.append(
                     damaged(
-                        f"The state of {called(entry)}, subtask {subtask.index}, cannot be read: {blob.file}, {error}. "
-                        "Its positions are left out."
+                        f"The state of {label_of(entry)}, subtask {subtask.index}, cannot be read: {blob.file}, "
+                        f"{error}. Its positions are left out."
                     )
                 )
-        return made, complete
+        return elements, complete
 
-    def _afford(self, place: int, *, elements: int = 0, size: int = 0) -> None:
+    def _afford(self, position: int, *, elements: int = 0, size: int = 0) -> None:
         """Count what is about to be held: an element of a few bytes takes a hundred times as many.
 
         Raises:
@@ -180,11 +180,11 @@ class Opened:
         self.bytes_seen += size
         if self.elements_seen > MAX_KEPT_ELEMENTS:
             raise DamagedError(
-                place, f"expected at most {MAX_KEPT_ELEMENTS:,} elements of sources and sinks, found more"
+                position, f"expected at most {MAX_KEPT_ELEMENTS:,} elements of sources and sinks, found more"
             )
         if self.bytes_seen > MAX_KEPT_BYTES:
             raise DamagedError(
-                place, f"expected at most {MAX_KEPT_BYTES:,} bytes of coordinators and sinks, found more"
+                position, f"expected at most {MAX_KEPT_BYTES:,} bytes of coordinators and sinks, found more"
             )
 
     def digests(self) -> tuple[tuple[str, str], ...]:
@@ -194,7 +194,7 @@ class Opened:
         )
 
 
-def _wanted(metadata: Metadata) -> list[tuple[OperatorEntry, Subtask, StreamHandle]]:
+def _handles(metadata: Metadata) -> list[tuple[OperatorEntry, Subtask, StreamHandle]]:
     results = []
     for entry in metadata.operators:
         for subtask in entry.subtasks:
@@ -208,7 +208,7 @@ def _keeps(handle: OperatorHandle) -> bool:
     return any(state.name in WANTED and state.offsets for state in handle.states)
 
 
-def called(entry: OperatorEntry) -> str:
+def label_of(entry: OperatorEntry) -> str:
     """Return what an operator is called in sentences."""
     return f"operator {entry.uid or entry.name or entry.id!r}"
 

@@ -76,7 +76,7 @@ def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
 def _named(entry: OperatorEntry, *, raw: bool) -> list[OperatorState]:
     elements: dict[tuple[str, str], int] = {}
     sizes: dict[tuple[str, str], int] = {}
-    places: dict[tuple[str, str], set[str]] = {}
+    storage_kinds: dict[tuple[str, str], set[str]] = {}
     for subtask in entry.subtasks:
         handle = subtask.raw if raw else subtask.managed
         if handle is None:
@@ -86,14 +86,14 @@ def _named(entry: OperatorEntry, *, raw: bool) -> list[OperatorState]:
             key = (state.name, "raw" if raw else MODES[state.mode])
             elements[key] = elements.get(key, 0) + len(state.offsets)
             sizes[key] = sizes.get(key, 0) + sum(end - start for start, end in bounds.get(state.name, ()))
-            places.setdefault(key, set()).update(() if handle.handle is None else (handle.handle.kind,))
+            storage_kinds.setdefault(key, set()).update(() if handle.handle is None else (handle.handle.kind,))
     return [
         OperatorState(
             name=key[0],
             kind=key[1],
             elements=None if raw else count,
             size_bytes=sizes[key],
-            places=tuple(sorted(places[key])),
+            places=tuple(sorted(storage_kinds[key])),
         )
         for key, count in elements.items()
     ]

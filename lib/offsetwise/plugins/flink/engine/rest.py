@@ -159,9 +159,9 @@ def _only_job(service: RestService) -> str:
         return str(running[0]["jid"])
     shown = [f"{job['jid']} ({str(job.get('name'))[:60]}, {str(job.get('state'))[:20]})" for job in running or jobs]
     listed = f": {first_of(shown, _NAMED)}" if shown else ""
-    found = f"{len(running):,} that run{listed}" if running else f"none that runs{listed}"
+    actual = f"{len(running):,} that run{listed}" if running else f"none that runs{listed}"
     raise StorageError(
-        f"{service.url}: expected exactly one running job, found {found}. {NO_START}",
+        f"{service.url}: expected exactly one running job, found {actual}. {NO_START}",
         fix="Name the job: --job http://HOST:PORT/jobs/ID",
     )
 

@@ -72,12 +72,12 @@ def read_writer(cursor: Cursor) -> WriterState:
     ownership = inner.int32("how transactions are owned")
     if ownership not in range(len(OWNERSHIPS)):
         raise inner.damaged(f"expected how transactions are owned, 0 or 1, found {ownership:,}")
-    kept = tuple(
+    transactions = tuple(
         (inner.text("a transactional id"), inner.int64("the checkpoint of a transaction"))
         for _ in range(inner.count("transactions", least=10))
     )
     inner.finished("a writer's state")
-    return WriterState(prefix, OWNERSHIPS[ownership], kept)
+    return WriterState(prefix, OWNERSHIPS[ownership], transactions)
 
 
 def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
@@ -184,12 +184,12 @@ def _producer_text(cursor: Cursor) -> tuple[int, int]:
 
 def _versioned(cursor: Cursor) -> tuple[int, Cursor]:
     outer = cursor.int32("the length of an element")
-    if outer != cursor.left:
-        raise cursor.damaged(f"expected an element of {cursor.left:,} bytes, found the length {outer:,}")
+    if outer != cursor.remaining:
+        raise cursor.damaged(f"expected an element of {cursor.remaining:,} bytes, found the length {outer:,}")
     version = cursor.int32("the version of an element")
     size = cursor.int32("the length of an element")
-    if size != cursor.left:
-        raise cursor.damaged(f"expected an element of {cursor.left:,} bytes, found the length {size:,}")
+    if size != cursor.remaining:
+        raise cursor.damaged(f"expected an element of {cursor.remaining:,} bytes, found the length {size:,}")
     return version, cursor
 
 

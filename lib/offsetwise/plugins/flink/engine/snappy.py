@@ -37,9 +37,9 @@ def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes
         DamagedError: A chunk is damaged, does not fit its checksum, or claims more than the format allows.
     """
     cursor = Cursor(data, at, end, base=base)
-    made = bytearray()
-    while cursor.left:
-        begun = cursor.place
+    output = bytearray()
+    while cursor.remaining:
+        begun = cursor.byte_offset
         kind = cursor.byte("the kind of a Snappy chunk")
         size = int.from_bytes(cursor.take(3, "the length of a Snappy chunk"), "little")
         if kind in (_COMPRESSED, PLAIN):
@@ -48,18 +48,18 @@ def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes
                 raise DamagedError(begun, f"expected a Snappy chunk, found one of {size} bytes")
             body = cursor.take(size - 4, "a Snappy chunk")
             plain = _uncompressed(body, begun) if kind == _COMPRESSED else body
-            if len(plain) > MAX_CHUNK_BYTES or len(made) + len(plain) > MAX_STREAM_BYTES:
+            if len(plain) > MAX_CHUNK_BYTES or len(output) + len(plain) > MAX_STREAM_BYTES:
                 raise DamagedError(begun, f"expected a Snappy chunk of at most {MAX_CHUNK_BYTES:,} bytes, found more")
             if masked_crc32c(plain) != checksum:
                 raise DamagedError(begun, "expected a Snappy chunk that fits its checksum, found another one")
-            made += plain
+            output += plain
         elif kind >= _SKIPPABLE:
             body = cursor.take(size, "a Snappy chunk")
             if kind == _HEADER and body != STREAM_HEADER[4:]:
                 raise DamagedError(begun, "expected the header of a Snappy stream, found another one")
         else:
             raise DamagedError(begun, f"expected a Snappy chunk, found kind {kind}, which nobody may skip")
-    return bytes(made)
+    return bytes(output)
 
 
 def masked_crc32c(data: bytes) -> int:
@@ -74,7 +74,7 @@ def masked_crc32c(data: bytes) -> int:
 def _uncompressed(data: bytes, begun: int) -> bytes:
     """Decode one raw Snappy block: literals, and copies of what was decoded before."""
     length, at = _length(data, begun)
-    made = bytearray()
+    output = bytearray()
     while at < len(data):
         tag = data[at]
         at += 1
@@ -86,28 +86,30 @@ def _uncompressed(data: bytes, begun: int) -> bytes:
                 at += wide
             if at + size > len(data):
                 raise DamagedError(begun, "expected a Snappy literal, found the end of its chunk")
-            made += data[at : at + size]
+            output += data[at : at + size]
             at += size
         else:
             wide = (1, 2, 4)[(tag & 3) - 1]
             if at + wide > len(data):
                 raise DamagedError(begun, "expected a Snappy copy, found the end of its chunk")
-            back = int.from_bytes(data[at : at + wide], "little")
+            distance = int.from_bytes(data[at : at + wide], "little")
             at += wide
             size = (tag >> 2) + 1
             if wide == 1:
-                back |= (tag & 0xE0) << 3
+                distance |= (tag & 0xE0) << 3
                 size = (tag >> 2 & 7) + 4
-            if not 0 < back <= len(made):
-                raise DamagedError(begun, f"expected a Snappy copy from within its chunk, found one from {back:,} back")
-            begin = len(made) - back
-            piece = made[begin : begin + size]
-            made += (piece * (size // len(piece) + 1))[:size]
-        if len(made) > length:
+            if not 0 < distance <= len(output):
+                raise DamagedError(
+                    begun, f"expected a Snappy copy from within its chunk, found one from {distance:,} back"
+                )
+            begin = len(output) - distance
+            piece = output[begin : begin + size]
+            output += (piece * (size // len(piece) + 1))[:size]
+        if len(output) > length:
             break
-    if len(made) != length:
+    if len(output) != length:
         raise DamagedError(begun, f"expected a Snappy chunk of {length:,} bytes, found another length")
-    return bytes(made)
+    return bytes(output)
 
 
 def _length(data: bytes, begun: int) -> tuple[int, int]:

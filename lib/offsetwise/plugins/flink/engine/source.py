@@ -36,12 +36,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SourceState:
     """What a checkpoint keeps for one source."""
 
     index: int
     id: str
-    called: str
+    label: str
     """What to call the operator in sentences."""
     state: str
     """The name of the state that its elements are of."""
@@ -58,17 +58,17 @@ class Kept:
         return self.state == LEGACY_STATE
 
 
-def read_source(kept: Kept) -> tuple[CheckpointSource, list[Problem]]:
+def read_source(retained: SourceState) -> tuple[CheckpointSource, list[Problem]]:
     """Return one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
-    splits, failed = read_each(kept.elements, read_legacy if kept.legacy else read_split)
+    splits, failed = read_each(retained.elements, read_legacy if retained.legacy else read_split)
     if any(split.cluster is not None for split in splits):
-        return _dynamic(kept, splits, failed)
-    enumerator = None if kept.legacy else _enumerator(kept.coordinator)
-    source = CheckpointSource(index=kept.index, id=kept.id, kind="other")
+        return _dynamic(retained, splits, failed)
+    enumerator = None if retained.legacy else _enumerator(retained.coordinator)
+    source = CheckpointSource(index=retained.index, id=retained.id, kind="other")
     known = enumerator is not None and not isinstance(enumerator, DamagedError) and bool(enumerator.splits)
-    if not splits and not known and not kept.legacy:
+    if not splits and not known and not retained.legacy:
         return source, []
-    return _kafka(kept, splits, failed, enumerator)
+    return _kafka(retained, splits, failed, enumerator)
 
 
 def read_each(
@@ -101,38 +101,38 @@ def _enumerator(coordinator: Cursor | None) -> Enumerator | DamagedError | None:
 
 
 def _kafka(
-    kept: Kept,
+    retained: SourceState,
     splits: Sequence[Split],
     failed: Sequence[DamagedError],
     enumerator: Enumerator | DamagedError | None,
 ) -> tuple[CheckpointSource, list[Problem]]:
-    problems = _failed(kept, failed) if failed else []
+    problems = _failed(retained, failed) if failed else []
     if isinstance(enumerator, DamagedError):
-        problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {enumerator}."))
+        problems.append(damaged(f"The coordinator of {retained.label} cannot be read: {enumerator}."))
         enumerator = None
-    held, twice = _once(kept, splits, problems)
+    splits_by_partition, twice = _once(retained, splits, problems)
     waiting: list[Split] = []
     unread: list[TopicPartition] = []
     if enumerator is not None:
-        listed, _ = _once(kept, enumerator.splits, problems)
-        seen = held.keys() | twice
-        waiting = [split for key, split in listed.items() if not split.assigned and key not in seen]
-        problems += _strangers(kept, listed, seen)
-        if kept.complete and not failed:
-            unread = _without_reader(listed, seen)
+        listed, _ = _once(retained, enumerator.splits, problems)
+        observed = splits_by_partition.keys() | twice
+        waiting = [split for key, split in listed.items() if not split.assigned and key not in observed]
+        problems += _strangers(retained, listed, observed)
+        if retained.complete and not failed:
+            unread = _without_reader(listed, observed)
     if unread:
-        problems.append(_unread(kept, unread))
-    if kept.legacy and kept.complete and not splits and not failed:
-        problems.append(_nothing_kept(kept))
-    of_splits = sorted((*held.values(), *waiting), key=lambda each: each.topic_partition)
+        problems.append(_unread(retained, unread))
+    if retained.legacy and retained.complete and not splits and not failed:
+        problems.append(_nothing_kept(retained))
+    of_splits = sorted((*splits_by_partition.values(), *waiting), key=lambda split: split.topic_partition)
     positions, marked = _positions(of_splits)
     if marked:
-        problems.append(_marked(kept, marked))
+        problems.append(_marked(retained, marked))
     if stops := [split for split in of_splits if split.stop != NO_STOP]:
-        problems.append(_stops(kept, stops))
+        problems.append(_stops(retained, stops))
     source = CheckpointSource(
-        index=kept.index,
-        id=kept.id,
+        index=retained.index,
+        id=retained.id,
         kind="kafka",
         positions=tuple(positions),
         marked=(*marked, *(MarkedPosition(**key._asdict(), starts_at=NOWHERE) for key in unread)),
@@ -141,114 +141,119 @@ def _kafka(
 
 
 def _once(
-    kept: Kept, splits: Sequence[Split], problems: list[Problem]
+    retained: SourceState, splits: Sequence[Split], problems: list[Problem]
 ) -> tuple[dict[TopicPartition, Split], frozenset[TopicPartition]]:
     """Return the splits by partition, and the partitions that stand there twice, which become a problem."""
-    held: dict[TopicPartition, Split] = {}
+    splits_by_partition: dict[TopicPartition, Split] = {}
     twice: dict[TopicPartition, tuple[Split, Split]] = {}
     for split in splits:
-        first = held.setdefault(split.topic_partition, split)
+        first = splits_by_partition.setdefault(split.topic_partition, split)
         if first is not split:
             twice.setdefault(split.topic_partition, (first, split))
     for key in twice:
-        del held[key]
+        del splits_by_partition[key]
     if twice:
-        problems.append(_twice(kept, twice))
-    return held, frozenset(twice)
+        problems.append(_twice(retained, twice))
+    return splits_by_partition, frozenset(twice)
 
 
-def _strangers(kept: Kept, listed: dict[TopicPartition, Split], seen: set[TopicPartition]) -> Iterator[Problem]:
+def _strangers(
+    retained: SourceState, listed: dict[TopicPartition, Split], observed: set[TopicPartition]
+) -> Iterator[Problem]:
     """Check that the coordinator knows every partition that a reader keeps."""
-    strange = sorted(seen - listed.keys())
+    strange = sorted(observed - listed.keys())
     if strange:
         yield damaged(
-            f"The readers of {kept.called} keep {_several(strange)}, which its coordinator does not know: one of the "
-            "two is damaged."
+            f"The readers of {retained.label} keep {_several(strange)}, which its coordinator does not know: one of "
+            "the two is damaged."
         )
 
 
-def _without_reader(listed: dict[TopicPartition, Split], seen: set[TopicPartition]) -> list[TopicPartition]:
+def _without_reader(listed: dict[TopicPartition, Split], observed: set[TopicPartition]) -> list[TopicPartition]:
     """Return the partitions that are assigned and that no reader keeps.
 
     A split with an end is not among them: a reader drops it once it is read to that end.
     """
-    return sorted(key for key, split in listed.items() if split.assigned and key not in seen and split.stop == NO_STOP)
+    return sorted(
+        key for key, split in listed.items() if split.assigned and key not in observed and split.stop == NO_STOP
+    )
 
 
-def _unread(kept: Kept, unread: Sequence[TopicPartition]) -> Problem:
+def _unread(retained: SourceState, unread: Sequence[TopicPartition]) -> Problem:
     several = len(unread) > 1
     return no_position.problem(
-        f"{kept.called} has handed out {_several(unread)}, and no reader keeps a position: after a restore nobody "
+        f"{retained.label} has handed out {_several(unread)}, and no reader keeps a position: after a restore nobody "
         f"would read {'them' if several else 'it'}.",
         fix=TAKE_ANOTHER,
     )
 
 
-def _nothing_kept(kept: Kept) -> Problem:
+def _nothing_kept(retained: SourceState) -> Problem:
     return no_position.problem(
-        f"The state of {kept.called} keeps 0 partitions: a restore begins every partition of its topics at earliest, "
+        f"The state of {retained.label} keeps 0 partitions: a restore begins every partition of its topics at "
+        "earliest, "
         "whatever the job's code says, and reads again every record that they retain. The state names no topic, so how "
         "many that are is not known.",
         fix=TAKE_ANOTHER,
     )
 
 
-def _failed(kept: Kept, failed: Sequence[DamagedError]) -> list[Problem]:
+def _failed(retained: SourceState, failed: Sequence[DamagedError]) -> list[Problem]:
     more = f" (and {len(failed) - 1:,} more)" if len(failed) > 1 else ""
     return [
         damaged(
-            f"An element of the state of {kept.called} cannot be read, its position is left out: {failed[0]}{more}."
+            f"An element of the state of {retained.label} cannot be read, its position is left out: {failed[0]}{more}."
         )
     ]
 
 
-def _twice(kept: Kept, twice: dict[TopicPartition, tuple[Split, Split]]) -> Problem:
+def _twice(retained: SourceState, twice: dict[TopicPartition, tuple[Split, Split]]) -> Problem:
     twofold, (first, second) = next(iter(twice.items()))
     more = f" (and {many(len(twice) - 1, 'more partition')})" if len(twice) > 1 else ""
     return damaged(
-        f"{kept.called} keeps {twofold} twice, at byte {first.place:,} and byte {second.place:,}{more}: "
+        f"{retained.label} keeps {twofold} twice, at byte {first.byte_offset:,} and byte {second.byte_offset:,}{more}: "
         "which one counts is unknown, both are left out."
     )
 
 
-def _marked(kept: Kept, marked: Sequence[MarkedPosition]) -> Problem:
+def _marked(retained: SourceState, marked: Sequence[MarkedPosition]) -> Problem:
     keys = [position.topic_partition for position in marked]
     words = sorted({position.starts_at for position in marked})
     return no_position.problem(
-        f"{kept.called} has no offset for {_several(keys)} ({', '.join(words)}): where it begins is chosen when the "
+        f"{retained.label} has no offset for {_several(keys)} ({', '.join(words)}): where it begins is chosen when the "
         "job starts, and is not translated.",
     )
 
 
-def _stops(kept: Kept, stops: Sequence[Split]) -> Problem:
+def _stops(retained: SourceState, stops: Sequence[Split]) -> Problem:
     end = stops[0].stop if stops[0].stop >= 0 else MARKERS[stops[0].stop]
     return no_position.problem(
-        f"{kept.called} is bounded: {_several([stop.topic_partition for stop in stops])} ends at {end}, an end on "
+        f"{retained.label} is bounded: {_several([stop.topic_partition for stop in stops])} ends at {end}, an end on "
         "the old cluster, which is not translated.",
         fix="Let the bounded job finish on the old cluster.",
     )
 
 
 def _dynamic(
-    kept: Kept, splits: Sequence[Split], failed: Sequence[DamagedError]
+    retained: SourceState, splits: Sequence[Split], failed: Sequence[DamagedError]
 ) -> tuple[CheckpointSource, list[Problem]]:
     """Return a DynamicKafkaSource, with its positions by cluster, and what is wrong with them."""
-    problems = _failed(kept, failed) if failed else []
+    problems = _failed(retained, failed) if failed else []
     shown = {cluster: list(its) for cluster, its in _by_cluster(splits).items()}
     for cluster, its in shown.items():
-        held, _ = _once(kept, its, problems)
-        shown[cluster] = [*held.values()]
+        splits_by_partition, _ = _once(retained, its, problems)
+        shown[cluster] = [*splits_by_partition.values()]
     unread: list[tuple[str, Split]] = []
-    for each in _enumerators(kept, problems):
-        listed, _ = _once(kept, each.splits, problems)
-        seen = {split.topic_partition for split in shown.get(each.cluster, ())}
-        problems += _strangers(kept, listed, seen)
-        waiting = [split for key, split in listed.items() if not split.assigned and key not in seen]
-        shown.setdefault(each.cluster, []).extend(waiting)
-        if kept.complete and not failed:
-            unread += [(each.cluster, listed[key]) for key in _without_reader(listed, seen)]
+    for enumerator in _enumerators(retained, problems):
+        listed, _ = _once(retained, enumerator.splits, problems)
+        observed = {split.topic_partition for split in shown.get(enumerator.cluster, ())}
+        problems += _strangers(retained, listed, observed)
+        waiting = [split for key, split in listed.items() if not split.assigned and key not in observed]
+        shown.setdefault(enumerator.cluster, []).extend(waiting)
+        if retained.complete and not failed:
+            unread += [(enumerator.cluster, listed[key]) for key in _without_reader(listed, observed)]
     raw = _shown(shown, unread)
-    return CheckpointSource(index=kept.index, id=kept.id, kind="dynamic-kafka", raw=raw), problems
+    return CheckpointSource(index=retained.index, id=retained.id, kind="dynamic-kafka", raw=raw), problems
 
 
 def _by_cluster(splits: Sequence[Split]) -> dict[str, list[Split]]:
@@ -258,18 +263,18 @@ def _by_cluster(splits: Sequence[Split]) -> dict[str, list[Split]]:
     return results
 
 
-def _enumerators(kept: Kept, problems: list[Problem]) -> tuple[ClusterEnumerator, ...]:
+def _enumerators(retained: SourceState, problems: list[Problem]) -> tuple[ClusterEnumerator, ...]:
     """Return what a DynamicKafkaSource's coordinator knows of each cluster; nothing where it cannot be read."""
-    if kept.coordinator is None:
+    if retained.coordinator is None:
         return ()
-    begun = kept.coordinator.at
+    begun = retained.coordinator.at
     try:
-        return read_dynamic_enumerator(kept.coordinator).clusters
+        return read_dynamic_enumerator(retained.coordinator).clusters
     except DamagedError as error:
-        problems.append(damaged(f"The coordinator of {kept.called} cannot be read: {error}."))
+        problems.append(damaged(f"The coordinator of {retained.label} cannot be read: {error}."))
         return ()
     finally:
-        kept.coordinator.at = begun
+        retained.coordinator.at = begun
 
 
 def _shown(by_cluster: Mapping[str, Sequence[Split]], unread: Sequence[tuple[str, Split]]) -> str:

@@ -31,7 +31,7 @@ class SinkElements:
     """The elements that one operator keeps under the two names of sinks."""
 
     operator: str
-    called: str
+    label: str
     writer: Sequence[Cursor | DamagedError] = ()
     committer: Sequence[Cursor | DamagedError] = ()
 
@@ -61,7 +61,7 @@ def read_sinks(operators: Sequence[SinkElements]) -> Sinks:
         if others and any(writers.values()):
             problems.append(
                 damaged(
-                    f"{others:,} committables of {sink_elements.called} are not a KafkaSink's, or damaged: not listed."
+                    f"{others:,} committables of {sink_elements.label} are not a KafkaSink's, or damaged: not listed."
                 )
             )
     known = {transaction.transactional_id for transaction in transactions}
@@ -98,12 +98,12 @@ def _writers(sink: SinkElements, problems: list[Problem]) -> list[WriterState]:
             failed.append(error)
     # Every sink's writer keeps its state under this name: one that is nowhere Kafka's is another sink's.
     if states and failed:
-        problems.append(damaged(f"The writer's state of {sink.called} cannot be read whole: {failed[0]}."))
+        problems.append(damaged(f"The writer's state of {sink.label} cannot be read whole: {failed[0]}."))
     return states
 
 
 def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Committable], int]:
-    made: list[Committable] = []
+    results: list[Committable] = []
     others = 0
     failed: list[DamagedError] = []
     for element in sink.committer:
@@ -114,13 +114,13 @@ def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Com
         except DamagedError as error:
             failed.append(error)
         else:
-            made += committables
+            results += committables
             others += more
     if failed:
         problems.append(
-            damaged(f"The committer's state of {sink.called} cannot be read, transactions may be missing: {failed[0]}.")
+            damaged(f"The committer's state of {sink.label} cannot be read, transactions may be missing: {failed[0]}.")
         )
-    return made, others
+    return results, others
 
 
 def _strategies(states: Iterable[WriterState]) -> Mapping[str, NamingStrategy | None]:
@@ -139,17 +139,17 @@ def _overlaps(strategies: Mapping[str, NamingStrategy | None]) -> Iterator[Probl
                 yield from prefix_overlaps(prefix, f"that of another sink of the job, {other!r},")
 
 
-def _committed(operator: str, found: Committable, strategies: Mapping[str, NamingStrategy | None]) -> Transaction:
+def _committed(operator: str, committable: Committable, strategies: Mapping[str, NamingStrategy | None]) -> Transaction:
     # The committer is an operator of its own. Its ids alone lead to the writer that made them.
-    name = parse(found.transactional_id)
+    name = parse(committable.transactional_id)
     return Transaction(
         operator=operator,
-        transactional_id=found.transactional_id,
-        producer_id=found.producer_id,
-        epoch=found.epoch,
-        checkpoint_id=found.checkpoint_id,
-        state=found.state,
-        schema=found.schema,
+        transactional_id=committable.transactional_id,
+        producer_id=committable.producer_id,
+        epoch=committable.epoch,
+        checkpoint_id=committable.checkpoint_id,
+        state=committable.state,
+        schema=committable.schema,
         strategy=None if name is None else strategies.get(name.prefix),
     )
 

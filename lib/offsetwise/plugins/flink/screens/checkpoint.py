@@ -66,16 +66,16 @@ _OF_FILE: Final = "Since the time that the file system has for its _metadata; a 
 _OF_RECORDING: Final = "Since it was written, as the recording says."
 
 
-def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading) -> None:
+def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:
     """Draw everything below the restart and its banners."""
-    shown = held.value.checkpoint
-    _metrics(held.value, recorded=migration.recorded)
+    shown = reading.value.checkpoint
+    _metrics(reading.value, recorded=migration.recorded)
     operators = {
         operator.id: operator.name or operator.uid or operator.id for operator in flink_details(shown).operators
     }
     parts: dict[str, Callable[[], None]] = {
         "Restart": partial(_restart, answers, migration, name, shown),
-        "Sources": partial(sources.draw, held),
+        "Sources": partial(sources.draw, reading),
         "Operators": partial(_operators, shown),
         decided.TITLE: partial(transactions.draw, answers, migration, name, shown, operators=operators),
     }
@@ -86,7 +86,7 @@ def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading)
 
 def _restart(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> None:
     with guard.block("failure"):
-        named = answers.held(Question.of(Reader.checkpoint_reading, migration.name, name, None))
+        named = answers.cached(Question.of(Reader.checkpoint_reading, migration.name, name, None))
         _failure(shown, None if named is None else named.value.checkpoint)
 
 
@@ -119,10 +119,10 @@ def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
             ),
         )
     )
-    st.markdown(f":gray[{_told(saved, recorded=recorded)}]")
+    st.markdown(f":gray[{_facts(saved, recorded=recorded)}]")
 
 
-def _told(saved: Saved, *, recorded: bool = False) -> str:
+def _facts(saved: Saved, *, recorded: bool = False) -> str:
     """Describe what a checkpoint tells of itself."""
     dated = "Recorded as written" if recorded else "File dated"
     sentences = [f"{dated} **{clock(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
@@ -156,12 +156,12 @@ def _failure(shown: Checkpoint, named: Checkpoint | None) -> None:
 def _further_back(shown: Checkpoint, named: Checkpoint) -> None:
     rows = apart(shown, named)
     ahead = [end - offset_of(at.offset) for at, end in rows if end > at.offset]
-    total, back = sum(ahead), sum(end < at.offset for at, end in rows)
+    total, behind_count = sum(ahead), sum(end < at.offset for at, end in rows)
     said = f"Starting here instead reads {many(total, 'record')} again in {many(len(ahead), 'partition')}."
     blocks.box(
-        Tone.CAREFUL if total or back else Tone.RIGHT,
+        Tone.CAREFUL if total or behind_count else Tone.RIGHT,
         f"**{said}** An exactly-once sink has committed their results already: it writes them twice."
-        + (f" In {many(back, 'partition')} it is further on." if back else ""),
+        + (f" In {many(behind_count, 'partition')} it is further on." if behind_count else ""),
     )
     table.paged(_APART, rows, "again-rows", alt=said)
 

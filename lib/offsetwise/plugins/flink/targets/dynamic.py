@@ -86,7 +86,7 @@ def dynamic_pieces(cursor: Cursor, moves: Moves, moved: MovedCluster) -> list[Pi
     """
     state = read_dynamic_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
     its = _of_cluster(state, moved)
-    streams = [each for each in state.streams if each.cluster == moved.cluster]
+    streams = [stream for stream in state.streams if stream.cluster == moved.cluster]
     if its is None or not streams:
         raise NotEditableError(f"a coordinator that does not read the cluster {moved.cluster!r}")
     pieces = listed_pieces(cursor.data, state.version, its.splits, moves)
@@ -110,7 +110,7 @@ def begins_new_at_earliest(cursor: Cursor | None, moved: MovedCluster) -> bool:
 
 
 def _of_cluster(state: DynamicEnumerator, moved: MovedCluster) -> ClusterEnumerator | None:
-    return next((each for each in state.clusters if each.cluster == moved.cluster), None)
+    return next((cluster for cluster in state.clusters if cluster.cluster == moved.cluster), None)
 
 
 def _text(text: Text, value: str) -> Piece:
@@ -125,30 +125,30 @@ def _prove(cursor: Cursor, pieces: list[Piece], moves: Moves, moved: MovedCluste
     data = cursor.data[: cursor.end]
     before = read_dynamic_enumerator(Cursor(data, cursor.at))
     after = read_dynamic_enumerator(Cursor(spliced(data, pieces), cursor.at))
-    if _told(before, moved, moves) != _told(after, moved, None):
+    if _summary(before, moved, moves) != _summary(after, moved, None):
         raise DamagedError(cursor.at, "expected one cluster alone to change, found another difference after the edit")
 
 
-def _told(state: DynamicEnumerator, moved: MovedCluster, moves: Moves | None) -> tuple[object, ...]:
+def _summary(state: DynamicEnumerator, moved: MovedCluster, moves: Moves | None) -> tuple[object, ...]:
     """Return what a state says; with `moves`, what it is to say after the edit."""
     names = {key.topic: move.new_topic for key, move in (moves or {}).items()}
 
     def split_of(cluster: str, split: Split) -> object:
         move = (moves or {}).get(split.topic_partition) if cluster == moved.cluster else None
-        kept = split._replace(place=0)
+        normalized = split._replace(byte_offset=0)
         if move is None:
-            return kept
+            return normalized
         counted = split.start >= 0 or (not split.assigned and state.version in (0, 3))
-        return kept._replace(topic=move.new_topic, start=move.new if counted else split.start)
+        return normalized._replace(topic=move.new_topic, start=move.new if counted else split.start)
 
     streams = [
-        (each.cluster, [topic.value for topic in each.topics], each.servers.value)
-        if moves is None or each.cluster != moved.cluster
-        else (each.cluster, [names.get(topic.value, topic.value) for topic in each.topics], moved.servers)
-        for each in state.streams
+        (stream.cluster, [topic.value for topic in stream.topics], stream.servers.value)
+        if moves is None or stream.cluster != moved.cluster
+        else (stream.cluster, [names.get(topic.value, topic.value) for topic in stream.topics], moved.servers)
+        for stream in state.streams
     ]
     clusters = [
-        (each.cluster, each.discovered, [split_of(each.cluster, split) for split in each.splits])
-        for each in (*state.clusters, *state.retained)
+        (cluster.cluster, cluster.discovered, [split_of(cluster.cluster, split) for split in cluster.splits])
+        for cluster in (*state.clusters, *state.retained)
     ]
     return state.version, streams, clusters

@@ -99,19 +99,19 @@ class Making:
         """Change a file."""
         self.pieces.setdefault(file, []).extend(pieces)
 
-    def files(self, held: Mapping[str, bytes]) -> dict[str, bytes]:
+    def files(self, contents: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return `_metadata`, and the files that have other bytes."""
-        results = {name: spliced(held[name], pieces) for name, pieces in self.pieces.items() if pieces}
-        return {METADATA: held[METADATA], **results}
+        results = {name: spliced(contents[name], pieces) for name, pieces in self.pieces.items() if pieces}
+        return {METADATA: contents[METADATA], **results}
 
 
 def edit_savepoint(
-    held: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str, moved: MovedCluster | None = None
+    contents: Mapping[str, bytes], moves: Mapping[str, tuple[Move, ...]], *, uri: str, moved: MovedCluster | None = None
 ) -> EditedSavepoint:
     """Edit a savepoint.
 
     Args:
-        held: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
+        contents: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
         moves: By the source's id, a uid or an operator's id. Every position of every Kafka source is among them.
         uri: The savepoint, for errors.
         moved: The cluster of a DynamicKafkaSource that the moves are of; None where no such source is edited.
@@ -120,12 +120,12 @@ def edit_savepoint(
         ApplyError: It may not be edited, or the moves do not fit it.
         OffsetwiseError: It cannot be read.
     """
-    before, metadata, opened = open_savepoint(held, uri, moved)
+    before, metadata, opened = open_savepoint(contents, uri, moved)
     making = Making(opened=opened)
     changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
-    wanted: dict[str, dict[TopicPartition, int]] = {}
+    expected: dict[str, dict[TopicPartition, int]] = {}
     try:
-        for source in (each for each in before.sources if has_offsets(each.kind)):
+        for source in (candidate for candidate in before.sources if has_offsets(candidate.kind)):
             given = _moves_of(source, moves, uri)
             entry = entry_of(source, metadata)
             rewrite = _rewrite(source, entry, given, moved)
@@ -138,12 +138,12 @@ def edit_savepoint(
             begins_new_at_earliest = rewrite.begins_new_at_earliest
             if not (given.keys() <= named or legacy or begins_new_at_earliest(making.opened.coordinator(entry))):
                 raise NotEditableError("a new partition, while the source has not finished its first discovery")
-            wanted[source.id] = {move.new_topic_partition: move.new for key, move in given.items() if key in named}
+            expected[source.id] = {move.new_topic_partition: move.new for key, move in given.items() if key in named}
     except (NotEditableError, DamagedError) as error:
         raise refused(uri, f"positions that can be edited, found {error}", error) from error
     _check_used(before, moves, uri)
-    files = making.files(held)
-    _prove(before, HeldFolder(uri=uri, files={**held, **files}), wanted, moved)
+    files = making.files(contents)
+    _prove(before, HeldFolder(uri=uri, files={**contents, **files}), expected, moved)
     return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
 
 
@@ -154,7 +154,7 @@ def _check_used(before: Checkpoint, moves: Mapping[str, tuple[Move, ...]], uri: 
 
 
 def open_savepoint(
-    held: Mapping[str, bytes], uri: str, moved: MovedCluster | None = None
+    contents: Mapping[str, bytes], uri: str, moved: MovedCluster | None = None
 ) -> tuple[Checkpoint, Metadata, Opened]:
     """Read a savepoint that is to be edited: its positions, what its file says, and the bytes of its state.
 
@@ -162,11 +162,11 @@ def open_savepoint(
         ApplyError: It may not be edited.
         OffsetwiseError: It cannot be read.
     """
-    folder = HeldFolder(uri=uri, files=held)
+    folder = HeldFolder(uri=uri, files=contents)
     before = on_cluster(read_from(folder), moved and moved.cluster)
     require_editable(before, uri)
-    metadata = parse_metadata(held[METADATA])
-    return before, metadata, Opened.of(folder, held[METADATA], metadata, None)
+    metadata = parse_metadata(contents[METADATA])
+    return before, metadata, Opened.of(folder, contents[METADATA], metadata, None)
 
 
 def require_editable(before: Checkpoint, uri: str) -> None:
@@ -192,7 +192,7 @@ def require_editable(before: Checkpoint, uri: str) -> None:
 
 
 def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], uri: str) -> Moves:
-    results = [given for each, given in moves.items() if is_of(source, each)]
+    results = [given for name, given in moves.items() if is_of(source, name)]
     if len(results) != 1:
         raise refused(uri, f"the positions of source {source.id!r} once in the plan, found them {len(results):,} times")
     return by_place(results[0], uri)
@@ -285,11 +285,11 @@ def _growth(piece: Piece) -> int:
 def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Yield the places of all elements behind a handle, after some before them have grown or shrunk."""
     ordered = sorted(pieces)
-    ends = [each.end - begun for each in ordered]
+    ends = [piece.end - begun for piece in ordered]
     grown = [0, *accumulate(map(_growth, ordered))]
     for state in handle.states:
-        places = [place + grown[bisect_right(ends, place)] for place in state.offsets]
-        yield Piece(state.at, state.at + 8 * len(places), struct.pack(f">{len(places)}q", *places))
+        offsets = [offset + grown[bisect_right(ends, offset)] for offset in state.offsets]
+        yield Piece(state.at, state.at + 8 * len(offsets), struct.pack(f">{len(offsets)}q", *offsets))
 
 
 def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
@@ -308,23 +308,23 @@ def _offsets_of(source: CheckpointSource) -> dict[TopicPartition, int | None]:
 
 
 def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[NumberChange]:
-    held = _offsets_of(source)
+    offsets = _offsets_of(source)
     for key, move in moves.items():
-        if key not in held and not move.added:
+        if key not in offsets and not move.added:
             own = "" if move.old is not None else " to begin at its earliest record, as Flink begins new partitions"
             raise refused(uri, f"{move.topic_partition}{own}, found no such partition")
-        if move.added and held.get(key) is not None:
+        if move.added and offsets.get(key) is not None:
             raise refused(uri, f"no {move.topic_partition} as in the plan, found one")
-        if key in held:
+        if key in offsets:
             yield NumberChange(
                 source=source.id,
                 topic=move.topic,
                 partition=move.partition,
-                before=held[key],
+                before=offsets[key],
                 new_topic=move.new_topic,
                 after=move.new,
             )
-    lacking = sorted(held.keys() - moves.keys())
+    lacking = sorted(offsets.keys() - moves.keys())
     if lacking:
         raise refused(uri, f"a position for {lacking[0]} in the plan, found none")
 
@@ -332,7 +332,7 @@ def _changes(source: CheckpointSource, moves: Moves, uri: str) -> Iterator[Numbe
 def _prove(
     before: Checkpoint,
     folder: HeldFolder,
-    wanted: Mapping[str, Mapping[TopicPartition, int]],
+    expected: Mapping[str, Mapping[TopicPartition, int]],
     moved: MovedCluster | None,
 ) -> None:
     """Read the savepoint as it will be, and refuse unless it has exactly the planned positions."""
@@ -340,13 +340,13 @@ def _prove(
         after = on_cluster(read_from(folder), moved and moved.cluster)
     except OffsetwiseError as error:
         raise refused(folder.uri, f"to read the edited savepoint again, found {error.problem}") from error
-    if len(after.sources) != len(before.sources) or _around(after, wanted) != _around(before, wanted):
+    if len(after.sources) != len(before.sources) or _around(after, expected) != _around(before, expected):
         raise refused(folder.uri, "only planned positions to change, found another difference after the edit")
     for was, source in zip(before.sources, after.sources, strict=True):
         results = {at.topic_partition: at.offset for at in source.positions}
-        held = wanted.get(was.id)
+        planned = expected.get(was.id)
         same = _without_positions(source) == _without_positions(was)
-        if not same or (results != held if held is not None else source != was):
+        if not same or (results != planned if planned is not None else source != was):
             raise refused(folder.uri, f"exactly the planned positions of {was.id!r}, found others after the edit")
 
 

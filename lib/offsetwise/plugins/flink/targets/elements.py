@@ -43,9 +43,9 @@ class Piece(NamedTuple):
 class NotEditableError(Exception):
     """Something is right, and is not edited."""
 
-    def __init__(self, found: str, fix: str = "") -> None:
+    def __init__(self, reason: str, fix: str = "") -> None:
         """Keep the reason, as part of a sentence, and what to do where another savepoint would have it too."""
-        super().__init__(found)
+        super().__init__(reason)
         self.fix = fix
 
 
@@ -202,7 +202,7 @@ def listed_pieces(data: bytes, version: int, splits: Sequence[Split], moves: Mov
                     WRITE_ELSEWHERE,
                 )
             _move(split, moves)
-        after_name = split.place + 2 + len(split.topic)
+        after_name = split.byte_offset + 2 + len(split.topic)
         if move.new_topic != split.topic:
             results.append(_renamed(data, split, move.new_topic.encode("ascii"), after_name, full=full))
         if full and (move.new != move.old if split.start >= 0 else not split.assigned):
@@ -230,6 +230,6 @@ def _renamed(data: bytes, split: Split, topic: bytes, after_name: int, *, full: 
     """Return the new name of a split's topic, and where splits have a length, the new one."""
     name = len(topic).to_bytes(2, "big") + topic
     if not full:
-        return Piece(split.place, after_name, name)
-    size = int.from_bytes(data[split.place - 4 : split.place], "big") + len(topic) - len(split.topic)
-    return Piece(split.place - 4, after_name, size.to_bytes(4, "big") + name)
+        return Piece(split.byte_offset, after_name, name)
+    size = int.from_bytes(data[split.byte_offset - 4 : split.byte_offset], "big") + len(topic) - len(split.topic)
+    return Piece(split.byte_offset - 4, after_name, size.to_bytes(4, "big") + name)

@@ -36,7 +36,7 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
     job = read_job(address, sign_on)
     required = plan.requirements.checkpoint
     judged = _judge(job, step.place, None if required is None else required.uri)
-    origin, told = judged if has_opaque_positions(plan) else _by_sources(_offsets(job, sign_on), plan, *judged)
+    origin, message = judged if has_opaque_positions(plan) else _by_sources(_offsets(job, sign_on), plan, *judged)
     return VerifiedJob(
         target=step.target,
         address=job.address,
@@ -46,11 +46,11 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
         expected=step.place,
         restored_from=None if job.restored is None else job.restored.path,
         origin=origin,
-        told=f"Job {job.id} ({job.name}) is {job.state}. {told}",
+        told=f"Job {job.id} ({job.name}) is {job.state}. {message}",
     )
 
 
-def _judge(job: FlinkJob, place: str, original: str | None) -> Judgement:
+def _judge(job: FlinkJob, savepoint: str, original: str | None) -> Judgement:
     if not job.keeps_checkpoints:
         return (
             JobOrigin.UNKNOWN,
@@ -59,20 +59,20 @@ def _judge(job: FlinkJob, place: str, original: str | None) -> Judgement:
             "or look again.",
         )
     if job.restored is None:
-        return _not_restored(job, place)
+        return _not_restored(job, savepoint)
     if job.restored.path is None:
         return (
             JobOrigin.UNKNOWN,
             f"It was restored from checkpoint {job.restored.checkpoint_id}, of which Flink names no path, so that it "
-            f"cannot be compared with {place}.",
+            f"cannot be compared with {savepoint}.",
         )
     if original is not None and same_folder(job.restored.path, original) and job.restores == 1:
         return (
             JobOrigin.RESTORED_FROM_OTHER,
             f"It was restored from {original}, the one that the plan was drafted from, whose positions are those of "
-            f"the old cluster; expected {place}. Stop it, and start it from the savepoint: -s {place}",
+            f"the old cluster; expected {savepoint}. Stop it, and start it from the savepoint: -s {savepoint}",
         )
-    return _compared(job, job.restored, job.restored.path, place)
+    return _compared(job, job.restored, job.restored.path, savepoint)
 
 
 def _offsets(job: FlinkJob, sign_on: SignOn) -> SourceOffsets:
@@ -83,7 +83,7 @@ def _offsets(job: FlinkJob, sign_on: SignOn) -> SourceOffsets:
         return {}
 
 
-def _by_sources(offsets: SourceOffsets, plan: Plan, origin: JobOrigin, told: str) -> Judgement:
+def _by_sources(offsets: SourceOffsets, plan: Plan, origin: JobOrigin, message: str) -> Judgement:
     """Add what the sources say: a job that goes on from the plan reads nothing before it, however far it has come."""
     planned: dict[tuple[str, int], int] = {}
     topics: dict[str, set[str]] = {}
@@ -93,26 +93,27 @@ def _by_sources(offsets: SourceOffsets, plan: Plan, origin: JobOrigin, told: str
         planned[at] = min(planned.get(at, offset), offset)
         topics.setdefault(name, set()).add(position.new_topic)
     # Two topics of one name in metrics cannot be told apart.
-    seen = {at: offsets[at] for at in planned if at in offsets and len(topics[at[0]]) == 1}
+    reported = {at: offsets[at] for at in planned if at in offsets and len(topics[at[0]]) == 1}
     before = [
-        f"{next(iter(topics[name]))}-{partition} at {found:,}, before the planned {planned[name, partition]:,}"
-        for (name, partition), found in seen.items()
-        if found < planned[name, partition]
+        f"{next(iter(topics[name]))}-{partition} at {offset:,}, before the planned {planned[name, partition]:,}"
+        for (name, partition), offset in reported.items()
+        if offset < planned[name, partition]
     ]
     if before:
         return (
             JobOrigin.FRESH_START if origin is JobOrigin.FRESH_START else JobOrigin.RESTORED_FROM_OTHER,
-            f"{told} Its sources are at {first_of(before, _NAMED, between='; ')}: they began elsewhere. Stop the job.",
+            f"{message} Its sources are at {first_of(before, _NAMED, between='; ')}: they began elsewhere. Stop the "
+            "job.",
         )
-    if not seen:
-        return origin, f"{told} The metrics of its sources say nothing of the planned partitions."
+    if not reported:
+        return origin, f"{message} The metrics of its sources say nothing of the planned partitions."
     return origin, (
-        f"{told} The metrics of its sources show no position before the planned one, in {len(seen):,} of "
+        f"{message} The metrics of its sources show no position before the planned one, in {len(reported):,} of "
         f"{len(planned):,} partitions."
     )
 
 
-def _not_restored(job: FlinkJob, place: str) -> Judgement:
+def _not_restored(job: FlinkJob, savepoint: str) -> Judgement:
     if not job.is_settled:
         return (
             JobOrigin.UNKNOWN,
@@ -120,47 +121,47 @@ def _not_restored(job: FlinkJob, place: str) -> Judgement:
         )
     return (
         JobOrigin.FRESH_START,
-        f"It was restored from nothing, expected {place}: it began without state, where its sources say. Stop it, and "
-        f"start it from the savepoint: -s {place}",
+        f"It was restored from nothing, expected {savepoint}: it began without state, where its sources say. Stop "
+        f"it, and start it from the savepoint: -s {savepoint}",
     )
 
 
-def _compared(job: FlinkJob, restored: Restored, path: str, place: str) -> Judgement:
+def _compared(job: FlinkJob, restored: Restored, path: str, savepoint: str) -> Judgement:
     what = f"{'savepoint' if restored.is_savepoint else 'checkpoint'} {restored.checkpoint_id}, {path}"
-    if same_folder(path, place):
+    if same_folder(path, savepoint):
         return JobOrigin.RESTORED_FROM_PLAN, f"It was restored from what the plan wrote, {path}."
     if _is_own(job, path):
         return (
             JobOrigin.UNKNOWN,
             f"Its latest restore is from {what}, which the job has taken itself: after a failure Flink names that one "
-            f"alone ({job.restores:,} restored), so whether it began from {place} is not known. Give that checkpoint, "
-            "--checkpoint, to see where the job is.",
+            f"alone ({job.restores:,} restored), so whether it began from {savepoint} is not known. Give that "
+            "checkpoint, --checkpoint, to see where the job is.",
         )
     if job.restores > 1:
         return (
             JobOrigin.UNKNOWN,
             f"Its latest restore is from {what}, and it was restored {job.restores:,} times; Flink names the latest "
-            f"alone, so whether it began from {place} is not known.",
+            f"alone, so whether it began from {savepoint} is not known.",
         )
-    if _may_be_same(path, place):
+    if _may_be_same(path, savepoint):
         return (
             JobOrigin.UNKNOWN,
-            f"It was restored from {what}; the plan wrote {place}. Both folders have one name, and may be one that the "
-            "two machines reach by different paths. Compare their _metadata.",
+            f"It was restored from {what}; the plan wrote {savepoint}. Both folders have one name, and may be one "
+            "that the two machines reach by different paths. Compare their _metadata.",
         )
     return (
         JobOrigin.RESTORED_FROM_OTHER,
-        f"It was restored from {what}, expected {place}. Stop it, and start it from the savepoint: -s {place}",
+        f"It was restored from {what}, expected {savepoint}. Stop it, and start it from the savepoint: -s {savepoint}",
     )
 
 
-def same_folder(one: str, other: str) -> bool:
+def same_folder(uri: str, other: str) -> bool:
     """Return whether two paths name one folder, however it is spelled.
 
     >>> same_folder("file:/sp/x/", "/sp/x"), same_folder("s3a://b/x/_metadata", "s3://b/x"), same_folder("/a", "/b")
     (True, True, False)
     """
-    return _normalized(one) == _normalized(other)
+    return _normalized(uri) == _normalized(other)
 
 
 def _normalized(path: str) -> tuple[str, str, str]:
@@ -181,9 +182,9 @@ def _is_own(job: FlinkJob, path: str) -> bool:
     )
 
 
-def _may_be_same(one: str, other: str) -> bool:
+def _may_be_same(uri: str, other: str) -> bool:
     """Return whether folders of one name may be one: a disk is mounted elsewhere, or a name service has two names."""
-    (scheme, authority, path), (other_scheme, other_authority, other_path) = _normalized(one), _normalized(other)
+    (scheme, authority, path), (other_scheme, other_authority, other_path) = _normalized(uri), _normalized(other)
     if path.rpartition("/")[2] != other_path.rpartition("/")[2]:
         return False
     return scheme != other_scheme or scheme == "file" or (authority != other_authority and path == other_path)

@@ -37,11 +37,13 @@ Key = tuple[str, int | None, int | None]
 """Transactional id, producer id and epoch: what names one transaction."""
 
 
-def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransaction], *, uri: str) -> Mapping[str, bytes]:
+def mark_committed(
+    contents: Mapping[str, bytes], marks: Collection[MarkedTransaction], *, uri: str
+) -> Mapping[str, bytes]:
     """Return the files that have other bytes once transactions are marked as committed; none where nothing is marked.
 
     Args:
-        held: As for `edit_savepoint`.
+        contents: As for `edit_savepoint`.
         marks: Each is held by the savepoint, as received or to be tried again.
         uri: The savepoint, for errors.
 
@@ -51,18 +53,18 @@ def mark_committed(held: Mapping[str, bytes], marks: Collection[MarkedTransactio
     """
     if not marks:
         return {}
-    before = read_from(HeldFolder(uri=uri, files=held))
+    before = read_from(HeldFolder(uri=uri, files=contents))
     require_editable(before, uri)
-    wanted = {_key(mark) for mark in marks}
-    lacking = wanted - {_key(transaction) for transaction in before.details.transactions}
+    keys = {_key(mark) for mark in marks}
+    lacking = keys - {_key(transaction) for transaction in before.details.transactions}
     if lacking:
-        raise refused(uri, f"to hold {_told(min(lacking, key=str))}, found no such transaction")
+        raise refused(uri, f"to hold {_key_text(min(lacking, key=str))}, found no such transaction")
     try:
-        pieces = _pieces(held, wanted, uri)
+        pieces = _pieces(contents, keys, uri)
     except (NotEditableError, DamagedError) as error:
         raise refused(uri, f"transactions that can be marked as committed, found {error}", error) from error
-    results = {name: spliced(held[name], found) for name, found in pieces.items()}
-    _prove(before, wanted, held, results, pieces)
+    results = {name: spliced(contents[name], file_pieces) for name, file_pieces in pieces.items()}
+    _prove(before, keys, contents, results, pieces)
     return results
 
 
@@ -72,14 +74,14 @@ def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | No
     for mark in marks:
         result = states.get(_key(mark))
         if result != _COMMITTED:
-            return f"transaction {_told(_key(mark))} is {result or 'not held'}, and planned as marked {_COMMITTED}."
+            return f"transaction {_key_text(_key(mark))} is {result or 'not held'}, and planned as marked {_COMMITTED}."
     return None
 
 
-def _pieces(held: Mapping[str, bytes], wanted: Collection[Key], uri: str) -> dict[str, list[Piece]]:
+def _pieces(contents: Mapping[str, bytes], keys: Collection[Key], uri: str) -> dict[str, list[Piece]]:
     """Return what changes, by the file that it is in."""
-    metadata = parse_metadata(held[METADATA])
-    opened = Opened.of(HeldFolder(uri=uri, files=held), held[METADATA], metadata, None)
+    metadata = parse_metadata(contents[METADATA])
+    opened = Opened.of(HeldFolder(uri=uri, files=contents), contents[METADATA], metadata, None)
     pieces: defaultdict[str, list[Piece]] = defaultdict(list)
     for entry in metadata.operators:
         for subtask in entry.subtasks:
@@ -87,49 +89,49 @@ def _pieces(held: Mapping[str, bytes], wanted: Collection[Key], uri: str) -> dic
             if blob is None or handle is None:
                 continue
             for start, end in element_bounds(handle).get(COMMITTER_STATE, ()):
-                pieces[blob.file] += _element(blob, blob.at + start, blob.at + end, wanted)
-    return {name: found for name, found in pieces.items() if found}
+                pieces[blob.file] += _element(blob, blob.at + start, blob.at + end, keys)
+    return {name: file_pieces for name, file_pieces in pieces.items() if file_pieces}
 
 
-def _element(blob: StateBlob, start: int, end: int, wanted: Collection[Key]) -> list[Piece]:
+def _element(blob: StateBlob, start: int, end: int, keys: Collection[Key]) -> list[Piece]:
     """Return what changes in one element of a committer's state."""
     if not is_compressed(blob):
-        return _states(Cursor(blob.data, start, end), wanted)
+        return _states(Cursor(blob.data, start, end), keys)
     plain = uncompress_stream(blob.data, start, end)
-    pieces = _states(Cursor(plain), wanted)
+    pieces = _states(Cursor(plain), keys)
     return [Piece(start, end, reframed(blob.data[start:end], spliced(plain, pieces)))] if pieces else []
 
 
-def _states(cursor: Cursor, wanted: Collection[Key]) -> list[Piece]:
+def _states(cursor: Cursor, keys: Collection[Key]) -> list[Piece]:
     committables, _ = read_committer(cursor)
-    return [_piece(committable) for committable in committables if _key(committable) in wanted]
+    return [_piece(committable) for committable in committables if _key(committable) in keys]
 
 
-def _piece(found: Committable) -> Piece:
-    if found.state not in PENDING:
-        raise NotEditableError(f"{_told(_key(found))} as {found.state}, which no restore commits")
-    return Piece(found.state_at, found.state_at + len(_STATE), _STATE)
+def _piece(committable: Committable) -> Piece:
+    if committable.state not in PENDING:
+        raise NotEditableError(f"{_key_text(_key(committable))} as {committable.state}, which no restore commits")
+    return Piece(committable.state_at, committable.state_at + len(_STATE), _STATE)
 
 
 def _prove(
     before: Checkpoint,
-    wanted: Collection[Key],
-    held: Mapping[str, bytes],
-    made: Mapping[str, bytes],
+    keys: Collection[Key],
+    contents: Mapping[str, bytes],
+    edited: Mapping[str, bytes],
     pieces: Mapping[str, list[Piece]],
 ) -> None:
     """Read the savepoint as it will be, and refuse unless exactly the wanted states differ."""
-    folder = HeldFolder(uri=before.uri, files={**held, **made})
+    folder = HeldFolder(uri=before.uri, files={**contents, **edited})
     try:
         after = read_from(folder)
     except OffsetwiseError as error:
         raise refused(before.uri, f"to read the marked savepoint again, found {error.problem}") from error
     expected = [
-        replace(transaction, state=_COMMITTED) if _key(transaction) in wanted else transaction
+        replace(transaction, state=_COMMITTED) if _key(transaction) in keys else transaction
         for transaction in before.details.transactions
     ]
     same = list(after.details.transactions) == expected and _around(after) == _around(before)
-    if not same or any(_outside(held[name], made[name], found) for name, found in pieces.items()):
+    if not same or any(_outside(contents[name], edited[name], file_pieces) for name, file_pieces in pieces.items()):
         raise refused(before.uri, "only planned transactions to be marked, found another difference after it")
 
 
@@ -153,6 +155,6 @@ def _key(of: MarkedTransaction | Transaction | Committable) -> Key:
     return of.transactional_id, of.producer_id, of.epoch
 
 
-def _told(key: Key) -> str:
+def _key_text(key: Key) -> str:
     transactional_id, producer_id, epoch = key
     return f"{transactional_id} (producer {producer_id}, epoch {epoch})"

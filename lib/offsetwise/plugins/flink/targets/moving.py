@@ -66,9 +66,9 @@ def _words(plan: Plan) -> str:
                 f"'scan.startup.specific-offsets' = '{listed}'",
                 "",
             ]
-        places = [(topic, number, offset) for topic, offsets in topics for number, offset in offsets]
-        java = ",\n".join(f'    Map.entry(new TopicPartition("{topic}", {n}), {at}L)' for topic, n, at in places)
-        python = ",\n".join(f'    KafkaTopicPartition("{topic}", {n}): {at}' for topic, n, at in places)
+        positions = [(topic, number, offset) for topic, offsets in topics for number, offset in offsets]
+        java = ",\n".join(f'    Map.entry(new TopicPartition("{topic}", {n}), {at}L)' for topic, n, at in positions)
+        python = ",\n".join(f'    KafkaTopicPartition("{topic}", {n}): {at}' for topic, n, at in positions)
         results += [
             f"// Java: setStartingOffsets of the KafkaSource {name}",
             f"OffsetsInitializer.offsets(Map.ofEntries(\n{java}), OffsetResetStrategy.NONE)",
@@ -143,7 +143,7 @@ _NEW_UID: Final = Way(
         "a new uid for the source, which starts at `OffsetsInitializer.committedOffsets()`",
         "a group without members, and a start before its offsets expire",
     ),
-    against=no_uid,
+    objections=no_uid,
     questions=_uids,
     stop=STOP,
     start=("flink run -s SAVEPOINT --allowNonRestoredState JOB",),
@@ -168,11 +168,11 @@ def _elsewhere(job: Elsewhere) -> str:
     """Report it for the two sources, of which only the newer one keeps the stream's ARN in its state."""
     if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
         return f"A restore with the name {job.new} begins every shard there at its oldest record: all are read again."
-    above = sum(number > job.seen for number in job.numbers)
+    above = sum(number > job.highest for number in job.numbers)
     return (
         f"A restore with the ARN of {job.new} goes on reading {job.old}, without a warning, and of the "
-        f"{many(len(job.numbers), 'shard')} of {job.new} only {above:,}, those with numbers above {job.seen}: the "
-        "others are never read. With the old stream deleted, its shards count as finished."
+        f"{many(len(job.numbers), 'shard')} of {job.new} only {above:,}, those with numbers above "
+        f"{job.highest}: the others are never read. With the old stream deleted, its shards count as finished."
     )
 
 
@@ -184,10 +184,10 @@ MOVING: Final = Moving(
         text=_words,
         suffix="txt",
         mime="text/plain",
-        draft=lambda text, told: f"-- {told}\n{text}",
+        draft=lambda text, message: f"-- {message}\n{text}",
         about="For a job that starts anew and gives up its state: the words of SQL, Java and Python.",
         by_source=True,
-        seen="where a Flink job began, its next savepoint tells",
+        evidence_of_start="where a Flink job began, its next savepoint tells",
     ),
     stopped=_stopped,
 )

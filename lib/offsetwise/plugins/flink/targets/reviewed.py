@@ -26,12 +26,12 @@ def reviewed_files(plan: Plan, context: Context) -> tuple[Mapping[str, bytes], s
         raise unfit(f"a Flink savepoint, found a checkpoint of {required.engine}")
     folder = open_tree(required.uri, roots=context.read_roots).for_large_files()
     results = folder.read_many(dict.fromkeys(path for path, _ in required.files))
-    held = {path: data for path, data in results.items() if isinstance(data, bytes)}
-    if METADATA not in held:
+    contents = {path: data for path, data in results.items() if isinstance(data, bytes)}
+    if METADATA not in contents:
         raise StalePlanError(
             f"{required.uri}: expected {METADATA} as reviewed, found that it cannot be read. Nothing was written.",
             fix="Take a new savepoint, compare again and draft a new plan.",
         )
-    kept = HeldFolder(uri=required.uri, files=held)
-    require_unmoved(read_from(kept), required, kept)
-    return held, required.uri
+    savepoint = HeldFolder(uri=required.uri, files=contents)
+    require_unmoved(read_from(savepoint), required, savepoint)
+    return contents, required.uri

@@ -46,20 +46,20 @@ def read_source_offsets(service: RestService, job_id: str, vertices: Sequence[st
     Raises:
         StorageError: No answer, or another service's.
     """
-    found: dict[tuple[str, int], int] = {}
-    left = _MOST
+    offsets: dict[tuple[str, int], int] = {}
+    remaining = _MOST
     for vertex in vertices:
         path = f"/jobs/{job_id}/vertices/{vertex}/metrics"
         names = [name for name, _ in _metrics(service, path) if _NAME.fullmatch(name) and "," not in name]
-        for asked in _batches(names)[:left]:
-            left -= 1
-            for name, value in _metrics(service, f"{path}?get={asked}"):
+        for batch in _batches(names)[:remaining]:
+            remaining -= 1
+            for name, value in _metrics(service, f"{path}?get={batch}"):
                 match = _NAME.fullmatch(name)
                 if match is None or not re.fullmatch(r"[0-9]{1,18}", value):
                     continue
                 at = match[1], int(match[2])
-                found[at] = max(found.get(at, 0), int(value))
-    return found
+                offsets[at] = max(offsets.get(at, 0), int(value))
+    return offsets
 
 
 def _metrics(service: RestService, path: str) -> Iterator[tuple[str, str]]:

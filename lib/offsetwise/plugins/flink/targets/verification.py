@@ -38,8 +38,8 @@ Restored = Callable[[Plan, Checkpoint, Readers], list[Seen]]
 
 def restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:
     """Return where a restored job stands in its partitions, by a checkpoint of its own."""
-    stands, logs = _Stands(own), readers.cluster(Cluster.NEW, topics_of(plan), ()).partitions()
-    return [_gone_on(position, stands, own, logs) for position in plan.positions]
+    offsets, logs = _SavepointState(own), readers.cluster(Cluster.NEW, topics_of(plan), ()).partitions()
+    return [_gone_on(position, offsets, own, logs) for position in plan.positions]
 
 
 def verified(
@@ -66,7 +66,7 @@ def verified(
     if lacking is not None:
         return for_all(plan, Turnout.DIFFERENT, f"{step.place}: {lacking}")
     results = compared(plan, step, read)
-    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in results):
+    if checkpoint is None or any(result.turnout is Turnout.DIFFERENT for result in results):
         return results
     own = on_cluster(readers.with_times(checkpoint).checkpoint, cluster)
     other = _not_of_this_job(own, read)
@@ -75,23 +75,23 @@ def verified(
 
 def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
     """Hold the positions of a savepoint against the plan."""
-    stands = _Stands(read)
-    return [_as_planned(position, stands, step) for position in plan.positions]
+    offsets = _SavepointState(read)
+    return [_as_planned(position, offsets, step) for position in plan.positions]
 
 
-def _as_planned(position: PlannedPosition, stands: _Stands, step: ReceiptStep) -> Seen:
-    name, found = str(position.new_topic_partition), stands.of(position)
-    if found == position.new_offset:
-        message = f"{name}: {found:,} is in {step.place}, as planned."
-        return Seen(found=found, turnout=Turnout.CONFIRMED, told=message)
-    if found is None and position.old_offset is None and position.start is Start.EARLIEST:
+def _as_planned(position: PlannedPosition, offsets: _SavepointState, step: ReceiptStep) -> Seen:
+    name, offset = str(position.new_topic_partition), offsets.of(position)
+    if offset == position.new_offset:
+        message = f"{name}: {offset:,} is in {step.place}, as planned."
+        return Seen(found=offset, turnout=Turnout.CONFIRMED, told=message)
+    if offset is None and position.old_offset is None and position.start is Start.EARLIEST:
         message = f"{name} is new: Flink begins it at its earliest record, which no savepoint shows."
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
-    message = f"{name}: expected {position.new_offset:,} in {step.place}, found {number(found)}."
-    return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
+    message = f"{name}: expected {position.new_offset:,} in {step.place}, found {number(offset)}."
+    return Seen(found=offset, turnout=Turnout.DIFFERENT, told=message)
 
 
-class _Stands:
+class _SavepointState:
     """The positions of a Flink checkpoint, by source and partition."""
 
     def __init__(self, read: Checkpoint) -> None:
@@ -107,38 +107,38 @@ class _Stands:
 
 
 def _gone_on(
-    position: PlannedPosition, stands: _Stands, own: Checkpoint, logs: Mapping[TopicPartition, PartitionState]
+    position: PlannedPosition, offsets: _SavepointState, own: Checkpoint, logs: Mapping[TopicPartition, PartitionState]
 ) -> Seen:
     """Return where a restored job stands in one partition.
 
     Args:
         position: The planned one.
-        stands: Those of `own`.
+        offsets: Those of `own`.
         own: A checkpoint that the restored job made.
         logs: The new cluster's, read after `own` was.
     """
     key = position.new_topic_partition
-    found, planned, log = stands.of(position), position.new_offset, logs.get(key)
+    offset, planned, log = offsets.of(position), position.new_offset, logs.get(key)
     end = None if log is None else log.hw
-    if found is None:
+    if offset is None:
         message = f"{key}: {own.uri} leaves this partition out, so the job does not read it from there."
         return Seen(found=None, turnout=Turnout.DIFFERENT, told=message)
-    if found < planned:
+    if offset < planned:
         message = (
-            f"{key}: expected {planned:,} or more in {own.uri}, found {found:,}: the job did not begin as planned."
+            f"{key}: expected {planned:,} or more in {own.uri}, found {offset:,}: the job did not begin as planned."
         )
-        return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
+        return Seen(found=offset, turnout=Turnout.DIFFERENT, told=message)
     if end is None:
-        message = f"{key}: {found:,} is in {own.uri}, and the log cannot be read to tell whether that can be."
-        return Seen(found=found, turnout=Turnout.UNKNOWN, told=message)
-    if found > end:
-        message = f"{key}: {found:,} is in {own.uri}, past the end of the log {end:,}: it reads another cluster."
-        return Seen(found=found, turnout=Turnout.DIFFERENT, told=message)
-    if found == planned:
-        message = f"{key}: the job is at {found}, as planned, in {own.uri}."
-        return Seen(found=found, turnout=Turnout.CONFIRMED, told=message, started=True)
-    message = f"{key}: the job has gone on from {planned} to {found} in {own.uri}."
-    return Seen(found=found, turnout=Turnout.MOVED_ON, told=message, started=True)
+        message = f"{key}: {offset:,} is in {own.uri}, and the log cannot be read to tell whether that can be."
+        return Seen(found=offset, turnout=Turnout.UNKNOWN, told=message)
+    if offset > end:
+        message = f"{key}: {offset:,} is in {own.uri}, past the end of the log {end:,}: it reads another cluster."
+        return Seen(found=offset, turnout=Turnout.DIFFERENT, told=message)
+    if offset == planned:
+        message = f"{key}: the job is at {offset}, as planned, in {own.uri}."
+        return Seen(found=offset, turnout=Turnout.CONFIRMED, told=message, started=True)
+    message = f"{key}: the job has gone on from {planned} to {offset} in {own.uri}."
+    return Seen(found=offset, turnout=Turnout.MOVED_ON, told=message, started=True)
 
 
 def _not_of_this_job(own: Checkpoint, restored: Checkpoint) -> str | None:

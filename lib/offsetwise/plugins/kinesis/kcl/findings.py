@@ -19,8 +19,8 @@ _NAMED: Final = 4
 
 def _at_latest(case: MigrationCase) -> str:
     shards = [row.topic_partition for row in case.rows if row.old_offset == LATEST]
-    held = held_by(case, shards)
-    return f"{held} As much can be skipped." if held else ""
+    amount = held_by(case, shards)
+    return f"{amount} As much can be skipped." if amount else ""
 
 
 @finding(
@@ -130,12 +130,12 @@ def leases_in_part(table: str) -> Iterator[str]:
 )
 def lease_drift(case: MigrationCase) -> Iterator[str]:
     """An application of the KCL and a checkpoint of the same stream have not processed the same records."""
-    there = {at.topic_partition: at.offset for at in case.beside}
+    there = {at.topic_partition: at.offset for at in case.other_positions}
     known = ((row.topic_partition, row.old_offset) for row in case.rows if row.old_offset is not None)
     here = dict(part for at, position in known for part in in_partitions(at, position))
     apart = [
         f"{partition} is {_apart(position, other)}"
-        for partition, position in sorted(here.items(), key=lambda each: each[0])
+        for partition, position in sorted(here.items(), key=lambda entry: entry[0])
         if (other := there.get(partition)) is not None and position != other
     ]
     if apart:

@@ -63,7 +63,7 @@ _ATTRIBUTES: Final = frozenset(
     }
 )
 """Of a lease, as the KCL 1.x to 3.x write it (`DynamoDBLeaseSerializer`, `DynamoDBMultiStreamLeaseSerializer`)."""
-_SENTINELS: Final = {str(each): each for each in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)}
+_SENTINELS: Final = {str(sentinel): sentinel for sentinel in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)}
 _ROUNDED_FROM: Final = 160
 """Bits. Numbers of Kinesis have 186, of which the last four say a version that is not 0; those of others are short."""
 _SUB: Final = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -106,15 +106,16 @@ def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
     """
     file, _, name = (uri, "", "") if is_live(uri) else uri.partition("#")
     tables = tables_at(file, roots=roots)
-    leases = [each for each in tables if _has_leases(each) and name in ("", each.name)]
+    leases = [table for table in tables if _has_leases(table) and name in ("", table.name)]
     if not leases:
         raise no_lease_table(uri, KEY, tables)
     if len(leases) > 1:
         raise CheckpointError(
-            f"{uri}: expected one lease table, found {', '.join(each.name for each in leases)}. No position was read.",
+            f"{uri}: expected one lease table, found {', '.join(table.name for table in leases)}. No position was "
+            "read.",
             fix=f"Name one of them: {file}#{leases[0].name}",
         )
-    return checkpoint_of(uri, leases[0], [each for each in tables if not _has_leases(each)])
+    return checkpoint_of(uri, leases[0], [table for table in tables if not _has_leases(table)])
 
 
 def processed(position: AnyPosition) -> AnyPosition:
@@ -137,12 +138,12 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
     if others:
         problems += not_leases("tables", sorted(other.name for other in others))
     items = sorted(table.items, key=lambda item: json.dumps(item.get(KEY), sort_keys=True, default=repr))
-    rows, found = _rows(table.name, items)
-    problems += found
-    for each in (table, *(other for other in others if other.name == f"{table.name}-CoordinatorState")):
-        problems += _migrates(each)
+    rows, row_problems = _rows(table.name, items)
+    problems += row_problems
+    for source_table in (table, *(other for other in others if other.name == f"{table.name}-CoordinatorState")):
+        problems += _migrates(source_table)
     kind = _kind(rows)
-    shards = [each.shard for each in rows]
+    shards = [row.shard for row in rows]
     if not rows and not any(problem.code == checkpoint_damaged.code for problem in problems):
         effect = "Workers begin as the initial position in their code says."
         problems += state_empty(f"Lease table {table.name}", effect)
@@ -169,21 +170,21 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
         ),
         problems=tuple(problems),
         pins=((table.name, _digest(items)),),
-        details=KclDetails(leases=tuple(each.lease for each in rows)),
+        details=KclDetails(leases=tuple(row.lease for row in rows)),
     )
 
 
 def _digest(items: Sequence[Item]) -> str:
     """Return the fingerprint of what decides where the workers begin: not of counters, which grow as they renew."""
-    kept = [(item.get(KEY), item.get("checkpoint"), item.get("checkpointSubSequenceNumber")) for item in items]
-    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=repr).encode()).hexdigest()
+    relevant = [(item.get(KEY), item.get("checkpoint"), item.get("checkpointSubSequenceNumber")) for item in items]
+    return hashlib.sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
 
 
 def _rows(table: str, items: Sequence[Item]) -> tuple[list[_Row], list[Problem]]:
     rows: list[_Row] = []
     problems: list[Problem] = []
     strange: set[str] = set()
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for item in items:
         shown = next(iter((item.get(KEY) or {"": "without a leaseKey"}).values()))
         try:
@@ -197,9 +198,9 @@ def _rows(table: str, items: Sequence[Item]) -> tuple[list[_Row], list[Problem]]
                 f"Table {table}, lease {str(shown)[:200]!r}: {error}. The lease is left out.", fix=_TAKE_ANOTHER
             )
             continue
-        seen[row.lease.key] = seen.get(row.lease.key, 0) + 1
+        counts[row.lease.key] = counts.get(row.lease.key, 0) + 1
         rows.append(row)
-    twice = sorted(key for key, count in seen.items() if count > 1)
+    twice = sorted(key for key, count in counts.items() if count > 1)
     if twice:
         problems += checkpoint_damaged(
             f"Table {table} has {many(len(twice), 'lease')} twice, {twice[0]} first: which one counts is unknown, "
@@ -208,7 +209,7 @@ def _rows(table: str, items: Sequence[Item]) -> tuple[list[_Row], list[Problem]]
         )
     if strange:
         problems += not_leases("entities", sorted(strange))
-    return [each for each in rows if seen[each.lease.key] == 1], problems
+    return [row for row in rows if counts[row.lease.key] == 1], problems
 
 
 def _row(item: Item) -> _Row:
@@ -221,10 +222,10 @@ def _row(item: Item) -> _Row:
     if key is None:
         raise ValueError(f"expected {KEY}, found none")
     stream, shard = _names(item, key)
-    position = _place(item, "checkpoint", "checkpointSubSequenceNumber")
+    position = _position(item, "checkpoint", "checkpointSubSequenceNumber")
     if position is None:
         raise ValueError("expected a checkpoint, found none")
-    pending = _place(item, "pendingCheckpoint", "pendingCheckpointSubSequenceNumber")
+    pending = _position(item, "pendingCheckpoint", "pendingCheckpointSubSequenceNumber")
     low, high = (_hash(item, name) for name in ("startingHashKey", "endingHashKey"))
     if (low is None) is not (high is None) or (low is not None and high is not None and low > high):
         raise ValueError(f"expected a first hash key up to the last one, found {low} and {high}")
@@ -262,16 +263,18 @@ def _names(item: Item, key: str) -> tuple[str | None, str]:
     return match[1], match[2]
 
 
-def _place(item: Item, name: str, sub_name: str) -> ShardPlace | None:
+def _position(item: Item, name: str, sub_name: str) -> ShardPlace | None:
     text, sub = text_of(item, name), text_of(item, sub_name, "N")
     if text is None:
         if sub is not None:
             raise ValueError(f"expected {name} beside {sub_name}, found none")
         return None
     if sub is None:
-        unknown = min(item.keys() - _ATTRIBUTES, default=None)
-        if unknown is not None:
-            raise ValueError(f"expected {sub_name}, found none, and the attribute {unknown[:60]!r} that no KCL writes")
+        unrecognized = min(item.keys() - _ATTRIBUTES, default=None)
+        if unrecognized is not None:
+            raise ValueError(
+                f"expected {sub_name}, found none, and the attribute {unrecognized[:60]!r} that no KCL writes"
+            )
         sub = "0"  # as the KCL reads it
     if not _SUB.fullmatch(sub):
         raise ValueError(f"expected {sub_name}, a number from 0 on, found {sub[:60]}")
@@ -294,10 +297,10 @@ def _place(item: Item, name: str, sub_name: str) -> ShardPlace | None:
 
 def _hash(item: Item, name: str) -> int | None:
     text = text_of(item, name)
-    made = None if text is None else hash_key(text)
-    if text is not None and made is None:
+    key = None if text is None else hash_key(text)
+    if text is not None and key is None:
         raise ValueError(f"expected {name} as a decimal of 128 bits, found {text[:60]!r}")
-    return made
+    return key
 
 
 def _kind(rows: Sequence[_Row]) -> str:
@@ -339,13 +342,13 @@ def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
     """
     shards = [row.shard for row in rows]
     firsts = {row.shard.id for row in rows if row.lease.counter is not None and not row.lease.parents}
-    if len({each.stream is None for each in shards}) > 1:
+    if len({shard.stream is None for shard in shards}) > 1:
         yield from table_shared(f"Table {table} has leases of one stream beside leases that name theirs.")
-    known = {each.id: each for each in shards if each.stream is None}
+    known = {shard.id: shard for shard in shards if shard.stream is None}
     births = sorted(
-        (evidence.born_s, each.id)
-        for each in known.values()
-        if each.id in firsts and (evidence := each.evidence) is not None
+        (evidence.born_s, shard.id)
+        for shard in known.values()
+        if shard.id in firsts and (evidence := shard.evidence) is not None
     )
     if births and births[-1][0] - births[0][0] > SAME_BIRTH_S:
         yield from table_shared(
@@ -371,11 +374,11 @@ def _unknown_rest(table: Table, shards: Sequence[Shard]) -> Iterator[Problem]:
 
 def _restart(table: str, shards: Sequence[Shard], problems: Sequence[Problem]) -> str:
     """Describe in one sentence where the workers begin."""
-    left = [shard for shard in shards if shard.position != SHARD_END]
-    shown = [f"{shard.id} at {shard.position}" for shard in left[:SHOWN_SHARDS]]
-    if len(left) > len(shown):
-        shown.append(f"and {many(len(left) - len(shown), 'more shard')}")
-    ended = len(shards) - len(left)
+    remaining = [shard for shard in shards if shard.position != SHARD_END]
+    shown = [f"{shard.id} at {shard.position}" for shard in remaining[:SHOWN_SHARDS]]
+    if len(remaining) > len(shown):
+        shown.append(f"and {many(len(remaining) - len(shown), 'more shard')}")
+    ended = len(shards) - len(remaining)
     if ended:
         shown.append(f"{many(ended, 'shard')} {'is' if ended == 1 else 'are'} read to the end")
     if shown:

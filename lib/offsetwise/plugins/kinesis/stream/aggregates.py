@@ -67,7 +67,7 @@ def _indices(message: bytes, start: int, end: int) -> tuple[int, int]:
     results = {_HASH_INDEX: -1}
     for field, at, value in _fields(message, start, end):
         results[field] = value
-        if field == _TAG and _TAG_KEY not in {each for each, _, _ in _fields(message, at, at + value)}:
+        if field == _TAG and _TAG_KEY not in {field_number for field_number, _, _ in _fields(message, at, at + value)}:
             raise ValueError("a tag without a key")
     if not results.keys() >= {_KEY_INDEX, _DATA}:
         raise ValueError("a user record without a key or without data")

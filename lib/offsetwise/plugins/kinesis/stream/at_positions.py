@@ -45,33 +45,33 @@ _AT_ONCE: Final = 16
 class _At:
     """One position in one shard, and what reading there told."""
 
-    place: ShardPlace
+    position: ShardPlace
     problems: tuple[Problem, ...]
-    behind: Behind | None
+    lag: Behind | None
     record: RecordAt | None = None
     """The record that it is after; None where it is after none, or nothing was read."""
 
     @classmethod
-    def of(cls, place: ShardPlace, shard: ShardRange) -> _At:
+    def of(cls, position: ShardPlace, shard: ShardRange) -> _At:
         """Return what is known before the stream is asked."""
-        problems = tuple(born_otherwise(shard_id(shard.partition), place, shard.first))
-        ended = place == SHARD_END and shard.closed
-        return cls(place=place, problems=problems, behind=Behind(left=Left.ENDED) if ended else None)
+        problems = tuple(born_otherwise(shard_id(shard.partition), position, shard.first))
+        ended = position == SHARD_END and shard.closed
+        return cls(position=position, problems=problems, lag=Behind(left=Left.ENDED) if ended else None)
 
     @property
     def is_asked(self) -> bool:
         """Whether there is something to read at."""
-        return not self.problems and self.place not in (LATEST, AT_UNKNOWN_TIME, SHARD_END)
+        return not self.problems and self.position not in (LATEST, AT_UNKNOWN_TIME, SHARD_END)
 
     @property
     def begins(self) -> ShardPlace:
         """Where it is read at: the record that it is after comes first, so that one read shows both."""
-        return at(self.place.sequence) if self.is_after and self.place.sequence is not None else self.place
+        return at(self.position.sequence) if self.is_after and self.position.sequence is not None else self.position
 
     @property
     def is_after(self) -> bool:
         """Whether there is a record that it is after."""
-        return self.place.place is Place.AFTER
+        return self.position.place is Place.AFTER
 
     def unread(self, records: Sequence[Mapping[str, Any]], *, to_end: bool) -> Sequence[Mapping[str, Any]]:
         """Return the records of its first read that it has not processed, one in part included.
@@ -83,11 +83,11 @@ class _At:
         if not self.is_after or (not records and not to_end):
             return records
         first = next(
-            (record for record in records[:1] if record.get("SequenceNumber") == str(self.place.sequence)), None
+            (record for record in records[:1] if record.get("SequenceNumber") == str(self.position.sequence)), None
         )
         count = None if first is None else user_records(bytes(first["Data"]))
-        inside = self.place.sub is not None and count is not None and self.place.sub < count - 1
-        exact = self.place if inside else replace(self.place, sub=None)
+        inside = self.position.sub is not None and count is not None and self.position.sub < count - 1
+        exact = self.position if inside else replace(self.position, sub=None)
         self.record = RecordAt(position=exact, aggregate=count)
         return records if inside or first is None else records[1:]
 
@@ -104,68 +104,68 @@ class _Shard:
     is_packed: bool = False
     """Whether a record that was read is an aggregate."""
 
-    def ask(self, asked: Asking) -> None:
+    def ask(self, client: Asking) -> None:
         """Read at each position."""
         name = shard_id(self.key.partition)
-        for each in self.at.values():
-            if not each.is_asked:
+        for reading in self.at.values():
+            if not reading.is_asked:
                 continue
             try:
-                iterator = asked.iterator(self.key.topic, name, each.begins)
+                iterator = client.iterator(self.key.topic, name, reading.begins)
                 if self.range.closed:
-                    count, each.behind = self._counted(asked, iterator, each)
-                    more = each.behind.records is None
-                    each.problems = tuple(closed_shard_unread(name, each.place, count, more=more))
+                    count, reading.lag = self._counted(client, iterator, reading)
+                    more = reading.lag.records is None
+                    reading.problems = tuple(closed_shard_unread(name, reading.position, count, more=more))
                 else:
-                    each.behind = self._next(asked, iterator, each)
-                each.problems += tuple(_inside(name, each))
+                    reading.lag = self._next(client, iterator, reading)
+                reading.problems += tuple(_inside(name, reading))
             except NotOfThisStreamError as error:
-                each.problems = tuple(not_of_this_stream(name, each.place, error.problem))
+                reading.problems = tuple(not_of_this_stream(name, reading.position, error.problem))
             except NotThereError:
                 continue  # it went since the shards were listed
 
-    def _next(self, asked: Asking, iterator: str, place: _At) -> Behind:
+    def _next(self, client: Asking, iterator: str, reading: _At) -> Behind:
         """Read one unread record. With it the stream says how far behind it is, and 0 that there is no other."""
         following: str | None = iterator
         for _ in range(_READS):
             try:
-                read = self._read(asked, following or iterator, most=1 + place.is_after)
+                read = self._read(client, following or iterator, most=1 + reading.is_after)
             except BusyError:
                 return Behind(left=Left.UNKNOWN)
             following = read.following
-            if read.records or not read.behind_ms or place.place.sub is None or following is None:
+            if read.records or not read.behind_ms or reading.position.sub is None or following is None:
                 break
-        count = len(place.unread(read.records, to_end=not read.behind_ms))
-        left = Left.RECORDS if count or read.behind_ms else Left.NOTHING
+        count = len(reading.unread(read.records, to_end=not read.behind_ms))
+        remaining = Left.RECORDS if count or read.behind_ms else Left.NOTHING
         records = None if read.behind_ms else count
-        return Behind(left=left, ms=read.behind_ms, records=records, last_ms=_last_ms(place.place))
+        return Behind(left=remaining, ms=read.behind_ms, records=records, last_ms=_last_ms(reading.position))
 
-    def _counted(self, asked: Asking, iterator: str, place: _At) -> tuple[int, Behind]:
+    def _counted(self, client: Asking, iterator: str, reading: _At) -> tuple[int, Behind]:
         """Count what a closed shard has left, up to a bound: the number read, and all of them if that was the end."""
-        following, count, behind_ms, last_ms = iterator, 0, 0, _last_ms(place.place)
+        following, count, behind_ms, last_ms = iterator, 0, 0, _last_ms(reading.position)
         for _ in range(_READS):
-            read = self._read(asked, following, most=_COUNTED)
+            read = self._read(client, following, most=_COUNTED)
             behind_ms = max(behind_ms, read.behind_ms)
             ended = read.following is None
-            count += len(read.records if count or place.record else place.unread(read.records, to_end=ended))
+            count += len(read.records if count or reading.record else reading.unread(read.records, to_end=ended))
             if read.following is None:
-                left = Left.RECORDS if count else Left.ENDED
-                return count, Behind(left=left, ms=behind_ms if count else None, records=count, last_ms=last_ms)
+                remaining = Left.RECORDS if count else Left.ENDED
+                return count, Behind(left=remaining, ms=behind_ms if count else None, records=count, last_ms=last_ms)
             following = read.following
             if len(read.records) >= _COUNTED:
                 break
-        left = Left.RECORDS if count or behind_ms else Left.UNKNOWN
-        return count, Behind(left=left, ms=behind_ms if left is Left.RECORDS else None, last_ms=last_ms)
+        remaining = Left.RECORDS if count or behind_ms else Left.UNKNOWN
+        return count, Behind(left=remaining, ms=behind_ms if remaining is Left.RECORDS else None, last_ms=last_ms)
 
-    def _read(self, asked: Asking, iterator: str, *, most: int) -> RecordPage:
+    def _read(self, client: Asking, iterator: str, *, most: int) -> RecordPage:
         self.reads += 1
-        read = asked.records(self.key.topic, shard_id(self.key.partition), iterator, most=most)
+        read = client.records(self.key.topic, shard_id(self.key.partition), iterator, most=most)
         self.read_bytes += sum(len(record["Data"]) + len(str(record["PartitionKey"])) for record in read.records)
         self.is_packed = self.is_packed or any(is_packed(bytes(record["Data"])) for record in read.records)
         return read
 
 
-def read_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snapshot) -> ReadAt:
+def read_at(config: ClusterConfig, positions: Iterable[AtPlace], snapshot: Snapshot) -> ReadAt:
     """Hold positions against the stream: numbers that it refuses, what closed shards have left, how far each is behind.
 
     Raises:
@@ -178,32 +178,36 @@ def read_at(config: ClusterConfig, places: Iterable[AtPlace], snapshot: Snapshot
         for shard_range in topic.shards
     }
     shards: dict[TopicPartition, _Shard] = {}
-    for key, place in places:
-        if key in listed and isinstance(place, ShardPlace) and not place.of:
+    for key, position in positions:
+        if key in listed and isinstance(position, ShardPlace) and not position.of:
             shard = shards.setdefault(key, _Shard(key=key, range=listed[key]))
-            shard.at.setdefault(place, _At.of(place, shard.range))
-    to_ask = [shard for shard in shards.values() if any(each.is_asked for each in shard.at.values())]
+            shard.at.setdefault(position, _At.of(position, shard.range))
+    to_ask = [shard for shard in shards.values() if any(reading.is_asked for reading in shard.at.values())]
     if to_ask:
-        asked = asking(config)
+        client = asking(config)
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="offsetwise-positions") as pool:
-            list(pool.map(lambda shard: shard.ask(asked), to_ask))
-    read = [(key, each) for key, shard in shards.items() for each in shard.at.values()]
-    exact = {(key, each.record.position): each for key, each in read if each.record is not None}
-    results = exact | {(key, each.place): each for key, each in read}
+            list(pool.map(lambda shard: shard.ask(client), to_ask))
+    read = [(key, reading) for key, shard in shards.items() for reading in shard.at.values()]
+    exact = {(key, reading.record.position): reading for key, reading in read if reading.record is not None}
+    results = exact | {(key, reading.position): reading for key, reading in read}
     return ReadAt(
         problems=(
-            *(problem for _, each in read for problem in each.problems),
+            *(problem for _, reading in read for problem in reading.problems),
             *_aggregated(snapshot, [shard for shard in to_ask if shard.is_packed]),
         ),
-        behind={place: each.behind for place, each in results.items() if each.behind is not None},
-        records={place: each.record for place, each in results.items() if each.record is not None},
+        lag_by_position={position: reading.lag for position, reading in results.items() if reading.lag is not None},
+        records={position: reading.record for position, reading in results.items() if reading.record is not None},
         quota=_quota(to_ask),
     )
 
 
-def _inside(shard: str, place: _At) -> Iterator[Problem]:
-    if place.record is not None and isinstance(exact := place.record.position, ShardPlace) and exact.sub is not None:
-        yield from inside_aggregate(shard, exact, place.record.aggregate)
+def _inside(shard: str, reading: _At) -> Iterator[Problem]:
+    if (
+        reading.record is not None
+        and isinstance(exact := reading.record.position, ShardPlace)
+        and exact.sub is not None
+    ):
+        yield from inside_aggregate(shard, exact, reading.record.aggregate)
 
 
 def _aggregated(snapshot: Snapshot, shards: Sequence[_Shard]) -> Iterator[Problem]:
@@ -215,9 +219,11 @@ def _aggregated(snapshot: Snapshot, shards: Sequence[_Shard]) -> Iterator[Proble
         yield from aggregated(stream, packed, "records at positions")
 
 
-def _last_ms(place: ShardPlace) -> int | None:
+def _last_ms(position: ShardPlace) -> int | None:
     """Return when the last processed record arrived, as its number tells."""
-    evidence = evidence_of(place.sequence) if place.place is Place.AFTER and place.sequence is not None else None
+    evidence = (
+        evidence_of(position.sequence) if position.place is Place.AFTER and position.sequence is not None else None
+    )
     return None if evidence is None else evidence.arrived_s * 1000
 
 

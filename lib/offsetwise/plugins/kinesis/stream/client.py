@@ -107,39 +107,39 @@ class Asking:
 
     def stream(self, name: str) -> Mapping[str, Any]:
         """Describe a stream."""
-        told = self.ask(f"stream {name!r}", lambda: self.client.describe_stream_summary(StreamName=name))
-        return dict(told["StreamDescriptionSummary"])
+        response = self.ask(f"stream {name!r}", lambda: self.client.describe_stream_summary(StreamName=name))
+        return dict(response["StreamDescriptionSummary"])
 
     def shards(self, name: str) -> Sequence[Mapping[str, Any]]:
         """List all shards of a stream, closed ones too, page by page; a page that fails fails all."""
         results: list[Mapping[str, Any]] = []
-        asked: dict[str, str] = {"StreamName": name}
+        request: dict[str, str] = {"StreamName": name}
         while True:
-            given = dict(asked)
+            given = dict(request)
             page = self.ask(f"the shards of stream {name!r}", lambda given=given: self.client.list_shards(**given))  # type: ignore[misc]
             results += page["Shards"]
             if page.get("NextToken") is None:
                 return results
-            asked = {"NextToken": page["NextToken"]}
+            request = {"NextToken": page["NextToken"]}
 
-    def iterator(self, stream: str, shard: str, place: ShardPlace) -> str:
+    def iterator(self, stream: str, shard: str, position: ShardPlace) -> str:
         """Return an iterator at a place."""
-        told = self.ask(
-            f"{place} of {shard} of stream {stream!r}",
-            lambda: self.client.get_shard_iterator(StreamName=stream, ShardId=shard, **_starting(place)),
+        response = self.ask(
+            f"{position} of {shard} of stream {stream!r}",
+            lambda: self.client.get_shard_iterator(StreamName=stream, ShardId=shard, **_starting(position)),
         )
-        return str(told["ShardIterator"])
+        return str(response["ShardIterator"])
 
     def records(self, stream: str, shard: str, iterator: str, *, most: int) -> RecordPage:
         """Read once, a second at least after the shard was read last."""
         PACE.wait(self.where, stream, shard)
-        told = self.ask(
+        response = self.ask(
             f"{shard} of stream {stream!r}", lambda: self.client.get_records(ShardIterator=iterator, Limit=most)
         )
         return RecordPage(
-            records=tuple(told["Records"]),
-            following=told.get("NextShardIterator"),
-            behind_ms=int(told.get("MillisBehindLatest") or 0),
+            records=tuple(response["Records"]),
+            following=response.get("NextShardIterator"),
+            behind_ms=int(response.get("MillisBehindLatest") or 0),
         )
 
     def ask(self, what: str, call: Callable[[], T]) -> T:
@@ -185,17 +185,17 @@ class Asking:
         )
 
 
-def _starting(place: ShardPlace) -> dict[str, Any]:
-    match place.place:
-        case Place.AFTER if place.sub is None:
-            return {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": str(place.sequence)}
+def _starting(position: ShardPlace) -> dict[str, Any]:
+    match position.place:
+        case Place.AFTER if position.sub is None:
+            return {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": str(position.sequence)}
         case Place.AFTER | Place.AT:
-            return {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(place.sequence)}
-        case Place.AT_TIMESTAMP if place.at_ms is not None:
-            return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": place.at_ms / 1000}
+            return {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(position.sequence)}
+        case Place.AT_TIMESTAMP if position.at_ms is not None:
+            return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": position.at_ms / 1000}
         case Place.TRIM_HORIZON | Place.LATEST:
-            return {"ShardIteratorType": place.place.value}
-    raise ValueError(f"nothing is read at {place}")
+            return {"ShardIteratorType": position.place.value}
+    raise ValueError(f"nothing is read at {position}")
 
 
 def asking(config: ClusterConfig) -> Asking:
@@ -225,9 +225,9 @@ def access_of(config: ClusterConfig) -> dict[str, str | None]:
     session, errors, settings = _session(config)
     with _named(config):
         keys = _role(config, session, errors, settings)
-        found = None if keys else session.get_credentials()
-    if found is not None:
-        frozen = found.get_frozen_credentials()
+        credentials = None if keys else session.get_credentials()
+    if credentials is not None:
+        frozen = credentials.get_frozen_credentials()
         keys = {"aws_access_key_id": frozen.access_key, "aws_secret_access_key": frozen.secret_key}
         keys |= {} if frozen.token is None else {"aws_session_token": frozen.token}
     if not keys:
@@ -279,8 +279,8 @@ def _role(config: ClusterConfig, session: Any, errors: _Errors, settings: Any) -
     if arn is None:
         return {}
     where = cluster_id(config.properties)
-    made = Asking(name=config.name, where=where, client=session.client("sts", config=settings), errors=errors)
-    return made.ask(f"role {arn}", lambda: assumed(made.client, arn))
+    client = Asking(name=config.name, where=where, client=session.client("sts", config=settings), errors=errors)
+    return client.ask(f"role {arn}", lambda: assumed(client.client, arn))
 
 
 def assumed(sts: Any, arn: str) -> dict[str, str]:
@@ -301,4 +301,4 @@ def cluster_id(properties: Mapping[str, str]) -> str:
     """
     at, role, profile = (properties.get(name) for name in ("endpoint", "role_arn", "profile"))
     sentences = (properties["region"], at and f"at {at}", role and f"as {role}", profile and f"by profile {profile}")
-    return " ".join(each for each in sentences if each)
+    return " ".join(sentence for sentence in sentences if sentence)

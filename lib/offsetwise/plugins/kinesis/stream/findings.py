@@ -39,8 +39,8 @@ def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
             spans.append(int(retained))
     if not spans:
         return ""
-    whose = "it holds" if len(shards) == 1 else f"the {len(shards):,} shards hold"
-    return f"When the stream was read, {whose} the records of up to {duration(max(spans))}."
+    subject = "it holds" if len(shards) == 1 else f"the {len(shards):,} shards hold"
+    return f"When the stream was read, {subject} the records of up to {duration(max(spans))}."
 
 
 @finding(
@@ -52,10 +52,10 @@ def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
     rank=1050,
     stage=Stage.READER,
 )
-def sequence_foreign(shard: str, position: ShardPlace, found: NumberEvidence, born_s: int) -> Iterator[str]:
+def sequence_foreign(shard: str, position: ShardPlace, evidence: NumberEvidence, born_s: int) -> Iterator[str]:
     """A number names another birth of its shard than the shard's first number does."""
     yield (
-        f"Shard {shard} is at {position}, a number of a shard made at {moment(found.born_s)}, and its first number "
+        f"Shard {shard} is at {position}, a number of a shard made at {moment(evidence.born_s)}, and its first number "
         f"says that it was made at {moment(born_s)}: the number is of another stream, or of one that was deleted since."
     )
 
@@ -68,9 +68,9 @@ def sequence_foreign(shard: str, position: ShardPlace, found: NumberEvidence, bo
     rank=1060,
     stage=Stage.READER,
 )
-def sequence_other_shard(shard: str, position: ShardPlace, found: NumberEvidence) -> Iterator[str]:
+def sequence_other_shard(shard: str, position: ShardPlace, evidence: NumberEvidence) -> Iterator[str]:
     """A number names another shard than the one it stands for."""
-    yield f"Shard {shard} is at {position}, a number that names shard {found.shard}."
+    yield f"Shard {shard} is at {position}, a number that names shard {evidence.shard}."
 
 
 @finding(
@@ -81,9 +81,9 @@ def sequence_other_shard(shard: str, position: ShardPlace, found: NumberEvidence
     rank=1070,
     stage=Stage.READER,
 )
-def stream_differs(called: str, names: Sequence[str], effect: str) -> Iterator[str]:
+def stream_differs(label: str, names: Sequence[str], effect: str) -> Iterator[str]:
     """The positions of one source are of several streams."""
-    yield f"{called} has positions in {many(len(names), 'stream')}: {', '.join(names)}. {effect}"
+    yield f"{label} has positions in {many(len(names), 'stream')}: {', '.join(names)}. {effect}"
 
 
 def _since_written(case: MigrationCase) -> str:
@@ -102,9 +102,9 @@ def _since_written(case: MigrationCase) -> str:
     stage=Stage.READER,
     amount=_since_written,
 )
-def state_empty(called: str, effect: str) -> Iterator[str]:
+def state_empty(label: str, effect: str) -> Iterator[str]:
     """A source keeps its state, and no shard in it."""
-    yield f"{called} keeps no shard at all. {effect}"
+    yield f"{label} keeps no shard at all. {effect}"
 
 
 @finding(
@@ -306,13 +306,13 @@ def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: b
 )
 def shard_gone(case: Case) -> Iterator[str]:
     """A shard that is not read to its end has expired, or the stream was made again."""
-    place, topic = case.row.old_offset, case.old_topic
+    position, topic = case.row.old_offset, case.old_topic
     listed = topic is not None and topic.error is None and topic.id is not None and case.old_partition is None
-    if listed and isinstance(place, ShardPlace) and not in_several(place):
-        evidence = None if place.sequence is None else evidence_of(place.sequence)
+    if listed and isinstance(position, ShardPlace) and not in_several(position):
+        evidence = None if position.sequence is None else evidence_of(position.sequence)
         since = "" if evidence is None else f" What arrived in it after {moment(evidence.arrived_s)} is gone."
         yield (
-            f"Stream {case.row.topic!r} lists no shard {case.row.partition}, whose position is {place}. The KCL and "
+            f"Stream {case.row.topic!r} lists no shard {case.row.partition}, whose position is {position}. The KCL and "
             f"Flink take such a shard for finished, without an error.{since}"
         )
 
@@ -327,32 +327,33 @@ def shard_gone(case: Case) -> Iterator[str]:
 )
 def sequence_expired(case: Case) -> Iterator[str]:
     """The position lies before the oldest record, or is older than the retention: what lay between is gone."""
-    place, topic = case.row.old_offset, case.old_topic
-    if not isinstance(place, ShardPlace) or topic is None or topic.id is None:
+    position, topic = case.row.old_offset, case.old_topic
+    if not isinstance(position, ShardPlace) or topic is None or topic.id is None:
         return
     starts = {partition.partition: partition.log_start for partition in topic.partitions}
-    for number, one in place.of or ((case.row.partition, place),):
-        for message in _expired(case, topic, one, starts.get(number)):
-            yield message if one is place else f"Of shard {number}, {message}"
+    for number, shard_position in position.of or ((case.row.partition, position),):
+        for message in _expired(case, topic, shard_position, starts.get(number)):
+            yield message if shard_position is position else f"Of shard {number}, {message}"
 
 
-def _expired(case: Case, topic: TopicState, place: ShardPlace, start: AnyPosition | None) -> Iterator[str]:
-    if place.sequence is None:
+def _expired(case: Case, topic: TopicState, position: ShardPlace, start: AnyPosition | None) -> Iterator[str]:
+    if position.sequence is None:
         return
-    found = evidence_of(place.sequence)
+    number = evidence_of(position.sequence)
     oldest = evidence_of(start.sequence) if isinstance(start, ShardPlace) and start.sequence is not None else None
-    if found is not None and oldest is not None and found.born_s != oldest.born_s:
+    if number is not None and oldest is not None and number.born_s != oldest.born_s:
         return  # it is of another stream, which says nothing about what this one retains
-    if isinstance(start, ShardPlace) and start.sequence is not None and place < start:
-        apart = "" if found is None or oldest is None else f", {oldest.arrived_s - found.arrived_s:,} seconds later"
-        yield f"{place} lies before the oldest record of the shard, {start}{apart}: records between them may be gone."
+    if isinstance(start, ShardPlace) and start.sequence is not None and position < start:
+        apart = "" if number is None or oldest is None else f", {oldest.arrived_s - number.arrived_s:,} seconds later"
+        first = f"the oldest record of the shard, {start}{apart}"
+        yield f"{position} lies before {first}: records between them may be gone."
         return
     retention_ms = dict(topic.config).get("retention.ms")
-    age_ms = 0 if found is None else case.now_ms - found.arrived_s * 1000
+    age_ms = 0 if number is None else case.now_ms - number.arrived_s * 1000
     if retention_ms is not None and age_ms > int(retention_ms):
         yield (
-            f"{place} is of a record that arrived at {moment(found.arrived_s if found else 0)}, and the stream retains "
-            f"{int(retention_ms) // 3_600_000:,} hours: what arrived behind it until then may be gone."
+            f"{position} is of a record that arrived at {moment(number.arrived_s if number else 0)}, and the stream "
+            f"retains {int(retention_ms) // 3_600_000:,} hours: what arrived behind it until then may be gone."
         )
 
 

@@ -81,9 +81,9 @@ class StreamReading:
         """Return a snapshot of some of the streams."""
         states = tuple(topic for topic in self.whole.topics if topics is None or topic.name in topics)
         missing = tuple(
-            _missing(self.whole.name, each)
-            for each in sorted(topics or ())
-            if each not in if_there and each not in {topic.name for topic in states}
+            _missing(self.whole.name, name)
+            for name in sorted(topics or ())
+            if name not in if_there and name not in {topic.name for topic in states}
         )
         return replace(self.whole, topics=states, problems=(*self.whole.problems, *missing))
 
@@ -108,10 +108,10 @@ def read_whole(
     states: list[TopicState] = []
     problems: list[Problem] = []
     try:
-        asked = asking(config)
+        client = asking(config)
         for name in sorted(topics or ()):
             try:
-                state, aggregates = _stream(asked, name)
+                state, aggregates = _stream(client, name)
                 states.append(state)
                 problems += aggregated(name, aggregates)
             except NotThereError:
@@ -133,44 +133,44 @@ def offsets_for_times(
 
 def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
     """Return where each shard begins and ends now; None where it is not listed any more."""
-    wanted = tuple(partitions)
-    names = tuple(sorted({each.topic for each in wanted}))
+    requested = tuple(partitions)
+    names = tuple(sorted({key.topic for key in requested}))
     snapshot = read_whole(Cluster.OLD, config, topics=names, groups=()).whole
     topics, there = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
-    return {key: seen_log(snapshot, topics.get(key.topic), there.get(key)) for key in wanted}
+    return {key: seen_log(snapshot, topics.get(key.topic), there.get(key)) for key in requested}
 
 
-def timestamps_at(config: ClusterConfig, places: Iterable[AtPlace]) -> Mapping[AtPlace, int | None]:
+def timestamps_at(config: ClusterConfig, positions: Iterable[AtPlace]) -> Mapping[AtPlace, int | None]:
     """Return when the first record at or behind each place arrived; None where nothing came."""
-    asked = asking(config)
-    made: dict[AtPlace, int | None] = {}
-    for key, position in places:
-        results = _first(asked, key.topic, shard_id(key.partition), position)
-        made[key, position] = (
+    client = asking(config)
+    timestamps: dict[AtPlace, int | None] = {}
+    for key, position in positions:
+        results = _first(client, key.topic, shard_id(key.partition), position)
+        timestamps[key, position] = (
             None if results is None else int(results["ApproximateArrivalTimestamp"].timestamp() * 1000)
         )
-    return made
+    return timestamps
 
 
-def _stream(asked: Asking, name: str) -> tuple[TopicState, list[str]]:
+def _stream(client: Asking, name: str) -> tuple[TopicState, list[str]]:
     """Describe a stream, and name the shards with an aggregate among their oldest records."""
-    results = asked.stream(name)
+    results = client.stream(name)
     born_s = int(results["StreamCreationTimestamp"].timestamp())
     hours = int(results.get("RetentionPeriodHours") or 24)
     partitions, ranges, aggregates = [], [], []
-    for shard in asked.shards(name):
+    for shard in client.shards(name):
         number = shard_number(str(shard["ShardId"]))
         if number is None:
             continue
-        made = _range(number, shard)
-        oldest = _read(asked, name, str(shard["ShardId"]), TRIM_HORIZON, most=_OLDEST)
-        if any(is_packed(bytes(each["Data"])) for each in oldest):
+        key_range = _range(number, shard)
+        oldest = _read(client, name, str(shard["ShardId"]), TRIM_HORIZON, most=_OLDEST)
+        if any(is_packed(bytes(record["Data"])) for record in oldest):
             aggregates.append(str(shard["ShardId"]))
-        first = sequence_number(str(oldest[0]["SequenceNumber"] if oldest else made.first))
-        end = SHARD_END if made.closed else LATEST
+        first = sequence_number(str(oldest[0]["SequenceNumber"] if oldest else key_range.first))
+        end = SHARD_END if key_range.closed else LATEST
         start = TRIM_HORIZON if first is None else at(first)
         partitions.append(PartitionState(partition=number, log_start=start, hw=end, lso=end))
-        ranges.append(made)
+        ranges.append(key_range)
     state = TopicState(
         name=name,
         id=f"{results['StreamARN']}@{born_s}",
@@ -194,14 +194,14 @@ def _range(number: int, shard: Mapping[str, Any]) -> ShardRange:
     )
 
 
-def _first(asked: Asking, stream: str, shard: str, position: AnyPosition) -> Mapping[str, Any] | None:
+def _first(client: Asking, stream: str, shard: str, position: AnyPosition) -> Mapping[str, Any] | None:
     if not isinstance(position, ShardPlace) or position.place in (Place.SHARD_END, Place.LATEST):
         return None
-    return next(iter(_read(asked, stream, shard, position, most=1)), None)
+    return next(iter(_read(client, stream, shard, position, most=1)), None)
 
 
-def _read(asked: Asking, stream: str, shard: str, position: ShardPlace, *, most: int) -> Sequence[Mapping[str, Any]]:
-    return asked.records(stream, shard, asked.iterator(stream, shard, position), most=most).records
+def _read(client: Asking, stream: str, shard: str, position: ShardPlace, *, most: int) -> Sequence[Mapping[str, Any]]:
+    return client.records(stream, shard, client.iterator(stream, shard, position), most=most).records
 
 
 def _missing(cluster: str, name: str) -> Problem:

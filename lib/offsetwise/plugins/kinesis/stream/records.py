@@ -65,31 +65,31 @@ class ShardReader:
     calls: int = 0
     read_at: float = field(default=-READS_APART_S)
 
-    def begin(self, place: ShardPlace) -> str:
+    def begin(self, position: ShardPlace) -> str:
         """Return an iterator at a place."""
-        asked: dict[str, Any] = {"ShardIteratorType": place.place.value}
-        if place.place is Place.AT:
-            asked = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(place.sequence)}
-        elif place.place is Place.AT_TIMESTAMP:
-            asked["Timestamp"] = (place.at_ms or 0) / 1000
-        made = self._within_quota(
-            lambda: self.client.get_shard_iterator(StreamName=self.stream, ShardId=self.id, **asked)
+        request: dict[str, Any] = {"ShardIteratorType": position.place.value}
+        if position.place is Place.AT:
+            request = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(position.sequence)}
+        elif position.place is Place.AT_TIMESTAMP:
+            request["Timestamp"] = (position.at_ms or 0) / 1000
+        response = self._within_quota(
+            lambda: self.client.get_shard_iterator(StreamName=self.stream, ShardId=self.id, **request)
         )
-        return str(made["ShardIterator"])
+        return str(response["ShardIterator"])
 
     def read(
-        self, place: ShardPlace, *, most: int, most_bytes: int, enough: Callable[[_Record], bool]
+        self, position: ShardPlace, *, most: int, most_bytes: int, enough: Callable[[_Record], bool]
     ) -> tuple[list[_Record], bool]:
         """Read from a place on, until enough is read, or the budget, or the end; and say whether that was the end."""
-        following: str | None = self.begin(place)
+        following: str | None = self.begin(position)
         records: list[_Record] = []
         size, empty = 0, 0
         while following is not None and len(records) < most and size < most_bytes:
             limit = min(MOST_AT_ONCE, most - len(records))
             given = self.records(following, limit)
             following = given.get("NextShardIterator")
-            for each in given["Records"]:
-                record = self._record(each)
+            for raw_record in given["Records"]:
+                record = self._record(raw_record)
                 records.append(record)
                 size += record.size
                 if enough(record):
@@ -113,12 +113,12 @@ class ShardReader:
 
     def _within_quota(self, call: Callable[[], Any]) -> Any:
         """Make a call again where other readers have used up the quota."""
-        for left in reversed(range(_TRIES)):
+        for remaining in reversed(range(_TRIES)):
             self.calls += 1
             try:
                 return call()
             except Exception as error:
-                if failure_of(error) is not ReadFailure.BUSY or not left:
+                if failure_of(error) is not ReadFailure.BUSY or not remaining:
                     raise
                 time.sleep(1)
         raise AssertionError
@@ -160,7 +160,7 @@ def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[
         tasks: What to read.
     """
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="offsetwise-shards") as pool:
-        return [*pool.map(lambda one: read_window(client_of(access), one, salt), tasks)]
+        return [*pool.map(lambda task: read_window(client_of(access), task, salt), tasks)]
 
 
 def identified(salt: bytes, key: bytes, data: bytes) -> tuple[str, int]:
@@ -183,16 +183,16 @@ def hash_key(partition_key: bytes) -> int:
     return int.from_bytes(md5(partition_key, usedforsecurity=False).digest())
 
 
-def read_window(client: Any, wanted: WantedRecords, salt: bytes) -> Window:
+def read_window(client: Any, task: WantedRecords, salt: bytes) -> Window:
     """Read what is needed of one shard, or say why that cannot be."""
-    shard = ShardReader(client=client, stream=wanted.topic, id=shard_id(wanted.partition), salt=salt)
+    shard = ShardReader(client=client, stream=task.topic, id=shard_id(task.partition), salt=salt)
     try:
-        records, whole, at_end = _around(shard, wanted) if wanted.around is not None else _since(shard, wanted)
+        records, whole, at_end = _around(shard, task) if task.around is not None else _since(shard, task)
     except Exception as error:
         failure = failure_of(error)
         if failure is None:
             raise
-        return Window(calls=shard.calls, failure=failure, told=str(error)[:300])
+        return Window(calls=shard.calls, failure=failure, message=str(error)[:300])
     return Window(
         numbers=tuple(record.number for record in records),
         identities=tuple(record.identity for record in records),
@@ -200,47 +200,47 @@ def read_window(client: Any, wanted: WantedRecords, salt: bytes) -> Window:
         oldest_ms=records[0].arrived_ms if records else None,
         whole=whole,
         at_end=at_end,
-        read=0 if wanted.around is None else _split(_place(wanted), records),
+        read=0 if task.around is None else _split(_position_of(task), records),
         calls=shard.calls,
     )
 
 
-def _since(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], bool, bool]:
+def _since(shard: ShardReader, task: WantedRecords) -> tuple[list[_Record], bool, bool]:
     """Read from a time on: the whole shard, where that is little."""
-    small = _whole(shard, wanted)
+    small = _whole(shard, task)
     if small is not None:
         return small, True, True
-    left = None if wanted.until is None else set(wanted.until)
+    remaining = None if task.until is None else set(task.until)
 
     def enough(record: _Record) -> bool:
-        if left is None:
+        if remaining is None:
             return False
-        left.discard(record.identity)
-        return not left
+        remaining.discard(record.identity)
+        return not remaining
 
-    since = TRIM_HORIZON if wanted.since_ms is None else at_time(wanted.since_ms)
-    records, at_end = shard.read(since, most=wanted.most_records, most_bytes=wanted.most_bytes, enough=enough)
-    return records, wanted.since_ms is None, at_end
+    since = TRIM_HORIZON if task.since_ms is None else at_time(task.since_ms)
+    records, at_end = shard.read(since, most=task.most_records, most_bytes=task.most_bytes, enough=enough)
+    return records, task.since_ms is None, at_end
 
 
-def _around(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], bool, bool]:
+def _around(shard: ShardReader, task: WantedRecords) -> tuple[list[_Record], bool, bool]:
     """Read on both sides of a position: the whole shard, where that is little."""
-    small = _whole(shard, wanted)
+    small = _whole(shard, task)
     if small is not None:
         return small, True, True
-    place, reach = _place(wanted), wanted.reach
-    budget = {"most_bytes": wanted.most_bytes}
-    if place == TRIM_HORIZON:
-        records, at_end = shard.read(place, most=reach, **budget, enough=_never)
+    position, reach = _position_of(task), task.reach
+    budget = {"most_bytes": task.most_bytes}
+    if position == TRIM_HORIZON:
+        records, at_end = shard.read(position, most=reach, **budget, enough=_never)
         return records, True, at_end
-    if place == SHARD_END:
-        kept: deque[_Record] = deque(maxlen=reach)
-        _, at_end = shard.read(TRIM_HORIZON, most=wanted.most_records, **budget, enough=_keeping(kept))
-        return [*kept], False, at_end
-    begin = place if place.sequence is None else at(place.sequence)
+    if position == SHARD_END:
+        retained: deque[_Record] = deque(maxlen=reach)
+        _, at_end = shard.read(TRIM_HORIZON, most=task.most_records, **budget, enough=_keeping(retained))
+        return [*retained], False, at_end
+    begin = position if position.sequence is None else at(position.sequence)
     ahead, at_end = shard.read(begin, most=reach + 1, **budget, enough=_never)
-    read, first = _split(place, ahead), ahead[0].number if ahead else None
-    anchor_ms = place.at_ms if place.at_ms is not None else ahead[0].arrived_ms if ahead else None
+    read, first = _split(position, ahead), ahead[0].number if ahead else None
+    anchor_ms = position.at_ms if position.at_ms is not None else ahead[0].arrived_ms if ahead else None
     if anchor_ms is None:
         return ahead, False, at_end
     back_ms = max(_BACK_MS, 2 * (ahead[-1].arrived_ms - ahead[0].arrived_ms) if ahead else 0)
@@ -255,44 +255,44 @@ def _around(shard: ShardReader, wanted: WantedRecords) -> tuple[list[_Record], b
             before.append(record)
             return False
 
-        spent, _ = shard.read(since, most=wanted.most_records, **budget, enough=reached)
-        if len(before) + read >= reach or len(spent) >= wanted.most_records or since.at_ms == 0:
+        spent, _ = shard.read(since, most=task.most_records, **budget, enough=reached)
+        if len(before) + read >= reach or len(spent) >= task.most_records or since.at_ms == 0:
             break
         back_ms *= _FURTHER
     return [*before, *ahead], False, at_end
 
 
-def _whole(shard: ShardReader, wanted: WantedRecords) -> list[_Record] | None:
+def _whole(shard: ShardReader, task: WantedRecords) -> list[_Record] | None:
     """Return all that a shard has, if that is little."""
-    records, at_end = shard.read(TRIM_HORIZON, most=wanted.whole_up_to, most_bytes=wanted.most_bytes, enough=_never)
+    records, at_end = shard.read(TRIM_HORIZON, most=task.whole_up_to, most_bytes=task.most_bytes, enough=_never)
     return records if at_end else None
 
 
-def _place(wanted: WantedRecords) -> ShardPlace:
-    return wanted.around if isinstance(wanted.around, ShardPlace) else TRIM_HORIZON
+def _position_of(task: WantedRecords) -> ShardPlace:
+    return task.around if isinstance(task.around, ShardPlace) else TRIM_HORIZON
 
 
 def _never(record: _Record) -> bool:  # noqa: ARG001 - as all that ask
     return False
 
 
-def _keeping(kept: deque[_Record]) -> Callable[[_Record], bool]:
+def _keeping(retained: deque[_Record]) -> Callable[[_Record], bool]:
     def keep(record: _Record) -> bool:
-        kept.append(record)
+        retained.append(record)
         return False
 
     return keep
 
 
-def _split(place: ShardPlace, records: Sequence[_Record]) -> int:
+def _split(position: ShardPlace, records: Sequence[_Record]) -> int:
     """Return how many of a shard's records a position has behind it."""
-    if place == SHARD_END:
+    if position == SHARD_END:
         return len(records)
-    if place.sequence is not None:
+    if position.sequence is not None:
         # Of an aggregate that is processed in part the rest is unread: it is taken for unread as a whole.
-        processed = place.place is Place.AFTER and place.sub is None
-        return sum(record.number < place.sequence + processed for record in records)
-    return 0 if place.at_ms is None else sum(record.arrived_ms < place.at_ms for record in records)
+        processed = position.place is Place.AFTER and position.sub is None
+        return sum(record.number < position.sequence + processed for record in records)
+    return 0 if position.at_ms is None else sum(record.arrived_ms < position.at_ms for record in records)
 
 
 def failure_of(error: Exception) -> ReadFailure | None:

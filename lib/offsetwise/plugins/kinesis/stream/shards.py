@@ -59,18 +59,20 @@ def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
     """Return what a checkpoint keeps of its shards' hash keys, of those whose id has a number and that say theirs."""
     has_children = {parent for shard in shards for parent in shard.parents}
     ranges = []
-    for each in shards:
-        number, parents = shard_number(each.id), [shard_number(parent) for parent in each.parents]
-        if number is None or each.low is None or each.high is None or None in parents:
+    for listed_shard in shards:
+        number, parents = shard_number(listed_shard.id), [shard_number(parent) for parent in listed_shard.parents]
+        if number is None or listed_shard.low is None or listed_shard.high is None or None in parents:
             continue
         ranges.append(
             ShardRange(
                 partition=number,
-                low=each.low,
-                high=each.high,
+                low=listed_shard.low,
+                high=listed_shard.high,
                 parents=tuple(parent for parent in parents if parent is not None),
-                first=None if each.first is None else str(each.first),
-                closed=each.position == SHARD_END or bool(each.children) or each.id in has_children,
+                first=None if listed_shard.first is None else str(listed_shard.first),
+                closed=listed_shard.position == SHARD_END
+                or bool(listed_shard.children)
+                or listed_shard.id in has_children,
             )
         )
     return tuple(ranges)
@@ -93,32 +95,32 @@ def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Proble
     return problems
 
 
-def _alone(shard: Shard, found: NumberEvidence | None) -> Iterator[Problem]:
-    if found is not None and found.shard != shard_number(shard.id):
-        yield from sequence_other_shard(shard.id, shard.position, found)
+def _alone(shard: Shard, evidence: NumberEvidence | None) -> Iterator[Problem]:
+    if evidence is not None and evidence.shard != shard_number(shard.id):
+        yield from sequence_other_shard(shard.id, shard.position, evidence)
     first = None if shard.first is None else evidence_of(shard.first)
-    if found is not None and first is not None and found.born_s != first.born_s:
-        yield from sequence_foreign(shard.id, shard.position, found, first.born_s)
+    if evidence is not None and first is not None and evidence.born_s != first.born_s:
+        yield from sequence_foreign(shard.id, shard.position, evidence, first.born_s)
     if shard.position.sub is not None:
         yield from inside_aggregate(shard.id, shard.position)
 
 
-def _layouts(shards: Sequence[Shard], told: Sequence[NumberEvidence | None]) -> Iterator[Problem]:
-    each_told = zip(shards, told, strict=True)
-    unknown = [shard for shard, evidence in each_told if evidence is None and shard.position.sequence is not None]
-    if unknown:
-        yield from sequence_layout(unknown[0].id, unknown[0].position, len(unknown) - 1)
+def _layouts(shards: Sequence[Shard], all_evidence: Sequence[NumberEvidence | None]) -> Iterator[Problem]:
+    each_told = zip(shards, all_evidence, strict=True)
+    unresolved = [shard for shard, evidence in each_told if evidence is None and shard.position.sequence is not None]
+    if unresolved:
+        yield from sequence_layout(unresolved[0].id, unresolved[0].position, len(unresolved) - 1)
 
 
 def _family(shards: Sequence[Shard], *, knows_children: bool) -> Iterator[Problem]:
-    known = {each.id: each for each in shards}
+    known = {shard.id: shard for shard in shards}
     children: dict[str, list[Shard]] = {}
-    for each in shards:
-        for parent in each.parents:
-            children.setdefault(parent, []).append(each)
+    for listed_shard in shards:
+        for parent in listed_shard.parents:
+            children.setdefault(parent, []).append(listed_shard)
     for shard in shards:
         mine = children.get(shard.id, [])
-        waiting = [each.id for each in mine if each.waits]
+        waiting = [child.id for child in mine if child.waits]
         if waiting:
             yield from children_wait(shard.id, shard.position, waiting)
         if shard.position == SHARD_END:

@@ -87,7 +87,7 @@ class ShardPlace(OpaquePosition):
     def __str__(self) -> str:
         match self.place:
             case Place.IN_SHARDS:
-                return "+".join(f"{number}@{place}" for number, place in self.of)
+                return "+".join(f"{number}@{position}" for number, position in self.of)
             case Place.AFTER:
                 return f"seq:{self.sequence}" + ("" if self.sub is None else f"/{self.sub}")
             case Place.AT:
@@ -139,13 +139,13 @@ def at_time(at_ms: int) -> ShardPlace:
     return ShardPlace(place=Place.AT_TIMESTAMP, at_ms=at_ms)
 
 
-def in_shards(places: Mapping[int, ShardPlace]) -> ShardPlace:
+def in_shards(positions: Mapping[int, ShardPlace]) -> ShardPlace:
     """Return the place that a job has in several shards, by their numbers.
 
     >>> str(in_shards({1: SHARD_END, 0: after(4968)}))
     '0@seq:4968+1@SHARD_END'
     """
-    return ShardPlace(place=Place.IN_SHARDS, of=tuple(sorted(places.items())))
+    return ShardPlace(place=Place.IN_SHARDS, of=tuple(sorted(positions.items())))
 
 
 def in_several(position: AnyPosition | None) -> bool:
@@ -164,16 +164,16 @@ def parse(text: str, /) -> ShardPlace | None:
     ('0@seq:4968+1@SHARD_END', None, None)
     """
     if "@" in text:
-        named = [_OF_SHARD.fullmatch(each) for each in text.split("+")]
-        each = {int(match[1]): parse(match[2]) for match in named if match is not None}
-        result = in_shards({number: place for number, place in each.items() if place is not None})
+        named = [_OF_SHARD.fullmatch(part) for part in text.split("+")]
+        positions = {int(match[1]): parse(match[2]) for match in named if match is not None}
+        result = in_shards({number: position for number, position in positions.items() if position is not None})
         return result if str(result) == text else None
-    if found := _AFTER.fullmatch(text):
-        return after(int(found[1]), None if found[2] is None else int(found[2]))
-    if found := _AT.fullmatch(text):
-        return at(int(found[1]))
-    if found := _AT_TIME.fullmatch(text):
-        return at_time(int(found[1]))
+    if matched := _AFTER.fullmatch(text):
+        return after(int(matched[1]), None if matched[2] is None else int(matched[2]))
+    if matched := _AT.fullmatch(text):
+        return at(int(matched[1]))
+    if matched := _AT_TIME.fullmatch(text):
+        return at_time(int(matched[1]))
     sentinels = (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)
     return next((sentinel for sentinel in sentinels if str(sentinel) == text), None)
 
@@ -234,16 +234,16 @@ def tells(position: AnyPosition) -> str:
     return "" if evidence is None else moment(evidence.arrived_s)
 
 
-def of_one_record(one: AnyPosition, other: AnyPosition) -> bool:
+def of_one_record(position: AnyPosition, other: AnyPosition) -> bool:
     """Return whether two positions are after the same record, or user records of it.
 
     >>> of_one_record(after(1), after(1, 0)), of_one_record(after(1), at(1)), of_one_record(LATEST, LATEST)
     (True, False, True)
     """
-    if one == other:
+    if position == other:
         return True
-    places = [each for each in (one, other) if isinstance(each, ShardPlace) and each.place is Place.AFTER]
-    return len(places) == 2 and places[0].sequence == places[1].sequence
+    positions = [end for end in (position, other) if isinstance(end, ShardPlace) and end.place is Place.AFTER]
+    return len(positions) == 2 and positions[0].sequence == positions[1].sequence
 
 
 PROPERTIES: Final = {
@@ -258,9 +258,9 @@ _ADDRESSES: Final = ("endpoint", "dynamodb_endpoint")
 
 
 def _check(properties: Mapping[str, str], *, where: str) -> None:
-    unknown = sorted(properties.keys() - PROPERTIES.keys())
-    if unknown or "region" not in properties:
-        result = f"{unknown[0]!r}" if unknown else "no region"
+    unrecognized = sorted(properties.keys() - PROPERTIES.keys())
+    if unrecognized or "region" not in properties:
+        result = f"{unrecognized[0]!r}" if unrecognized else "no region"
         raise ConfigError(
             f"{where}: expected region, and of Kinesis nothing but {', '.join(PROPERTIES)}, found {result}. The "
             "migration file was not used.",
@@ -296,10 +296,10 @@ def contradiction(at: TopicPartition, position: AnyPosition, shard: ShardRange) 
             f"decide that the shard is read from its oldest record, {TRIM_HORIZON}."
         )
     numbers = getattr(position, "sequence", None), sequence_number(shard.first or "")
-    told, birth = (None if each is None else evidence_of(each) for each in numbers)
-    if told is not None and birth is not None and told.born_s != birth.born_s:
+    given, birth = (None if number is None else evidence_of(number) for number in numbers)
+    if given is not None and birth is not None and given.born_s != birth.born_s:
         return (
-            f"{position} is a number of a shard made at {moment(told.born_s)}, and {shard_id(at.partition)} of stream "
+            f"{position} is a number of a shard made at {moment(given.born_s)}, and {shard_id(at.partition)} of stream "
             f"{at.topic!r} was made at {moment(birth.born_s)}: {of_another}."
         )
     return ""
@@ -320,17 +320,17 @@ def _translate(
         )
     if position in (LATEST, AT_UNKNOWN_TIME):
         return replace(nowhere, reason=saves_none(position))
-    shards = (each for topic in old.topics if topic.name == at.topic and topic.id is not None for each in topic.shards)
-    shard = next((each for each in shards if each.partition == at.partition), None)
+    shards = (row for topic in old.topics if topic.name == at.topic and topic.id is not None for row in topic.shards)
+    shard = next((row for row in shards if row.partition == at.partition), None)
     if shard is not None and (why := contradiction(at, position, shard)):
         return replace(nowhere, reason=why)
-    asked = any(topic.name == there.topic and topic.id is not None for topic in new.topics)
+    is_listed = any(topic.name == there.topic and topic.id is not None for topic in new.topics)
     return Translation(
         place=position,
         exactness=Exactness.PRESERVED,
         method=Method.PRESERVED,
         reason=f"The job stays on stream {there.topic!r}, where a number means the same record to every engine."
-        + ("" if asked else " The stream was not asked whether it still has the record."),
+        + ("" if is_listed else " The stream was not asked whether it still has the record."),
         raw=RawReuse(verdict=RawVerdict.SAME, skip=0, replay=0),
         replay=0,
         skip=0,

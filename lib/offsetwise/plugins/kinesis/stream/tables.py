@@ -105,10 +105,10 @@ class DynamoTable:
         return TableState(
             status=body["TableStatus"],
             created_ms=round(body["CreationDateTime"].timestamp() * 1000),
-            keys=tuple((each["AttributeName"], each["KeyType"]) for each in body["KeySchema"]),
+            keys=tuple((key["AttributeName"], key["KeyType"]) for key in body["KeySchema"]),
             indexes=tuple(
-                (each["IndexName"], each.get("IndexStatus", "ACTIVE"))
-                for each in body.get("GlobalSecondaryIndexes", ())
+                (index["IndexName"], index.get("IndexStatus", "ACTIVE"))
+                for index in body.get("GlobalSecondaryIndexes", ())
             ),
         )
 

@@ -19,25 +19,25 @@ def is_to_another_stream(positions: Iterable[Row]) -> bool:
 def left_in_shards(positions: Iterable[Row]) -> dict[int, ShardPlace]:
     """Return where a job is in the shards of the stream that it reads, those left out that it has read to their end."""
     return {
-        number: place
+        number: shard_position
         for position in positions
         if isinstance(position.old_offset, ShardPlace)
-        for number, place in position.old_offset.of
-        if place != SHARD_END
+        for number, shard_position in position.old_offset.of
+        if shard_position != SHARD_END
     }
 
 
-def stands_elsewhere(planned: Sequence[PlannedPosition], held: Mapping[int, SourcePosition]) -> str:
+def stands_elsewhere(planned: Sequence[PlannedPosition], positions: Mapping[int, SourcePosition]) -> str:
     """Describe which shard is not where it was when a plan for another stream was drafted; empty where all are.
 
     Args:
         planned: The positions of one source.
-        held: What the source keeps, by shard.
+        positions: What the source keeps, by shard.
     """
-    left = left_in_shards(planned)
-    for number in sorted(held.keys() | left.keys()):
-        at = held[number].offset if number in held else None
-        reviewed = left.get(number)
+    remaining = left_in_shards(planned)
+    for number in sorted(positions.keys() | remaining.keys()):
+        at = positions[number].offset if number in positions else None
+        reviewed = remaining.get(number)
         if at != reviewed and (at, reviewed) not in ((SHARD_END, None), (None, TRIM_HORIZON)):
             return f"shard {number} at {reviewed} as in the plan, found {at}"
     return ""

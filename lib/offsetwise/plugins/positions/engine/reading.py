@@ -98,12 +98,12 @@ def _sources(shape: Shape, rows: Iterable[Row]) -> tuple[CheckpointSource, ...]:
         ValueError: A partition is there twice, or there is no position.
     """
     positions: dict[str, list[SourcePosition]] = {}
-    seen: dict[tuple[str, str], set[int]] = {}
+    visited: dict[tuple[str, str], set[int]] = {}
     of_group, known, last = list[SourcePosition](), set[int](), ("", "")
     for group, topic, partition, offset in rows:
         if (group, topic) != last:
             last = group, topic
-            of_group, known = positions.setdefault(group, []), seen.setdefault(last, set())
+            of_group, known = positions.setdefault(group, []), visited.setdefault(last, set())
         if partition in known:
             before = next(at.offset for at in of_group if (at.topic, at.partition) == (topic, partition))
             raise ValueError(f"expected each partition once, found {topic}-{partition} at {before} and at {offset}")

@@ -33,7 +33,7 @@ def _content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
 
 _FILES: Final = TextFileWriter(
     content=_content,
-    called="positions",
+    label="positions",
     parts="partition(s)",
     fix="Write it locally: --output FILE.",
     use=command,

@@ -24,12 +24,12 @@ def files_from(folder: FolderReader, batch: int) -> BatchFiles:
     )
 
 
-def _file(path: str, found: bytes | StorageError, parse: Callable[[bytes], _Parsed]) -> RawFile[_Parsed]:
-    if isinstance(found, MissingError):
+def _file(path: str, content: bytes | StorageError, parse: Callable[[bytes], _Parsed]) -> RawFile[_Parsed]:
+    if isinstance(content, MissingError):
         return RawFile(path=path, data=None, problem=f"{path} is not there.")
-    if isinstance(found, StorageError):
-        return RawFile(path=path, data=None, problem=found.problem)
+    if isinstance(content, StorageError):
+        return RawFile(path=path, data=None, problem=content.problem)
     try:
-        return RawFile(path=path, data=found, parsed=parse(found))
+        return RawFile(path=path, data=content, parsed=parse(content))
     except GarbledError as error:
-        return RawFile(path=path, data=found, problem=f"{path} is garbled: {error}.")
+        return RawFile(path=path, data=content, problem=f"{path} is garbled: {error}.")

@@ -37,7 +37,7 @@ from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, open_tree
 
 if TYPE_CHECKING:
-    from offsetwise.plugins.spark.engine.kinesis import Found
+    from offsetwise.plugins.spark.engine.kinesis import SourceShards
 
 YOUNG_S: Final = 120
 """A temporary file younger than this is taken as a sign of a running query."""
@@ -97,14 +97,14 @@ def read_from(
         committer: The table where a connector keeps the ends of its batches instead of the folder.
     """
     root = require_checkpoint(folder, entries)
-    seen, moved = _list_logs(folder), False
+    observed, moved = _list_logs(folder), False
     for _ in range(ATTEMPTS):
-        listed = _sorted_out(folder, seen)
+        listed = _sorted_out(folder, observed)
         logs = _read_logs(folder, root, listed, batches=batches)
         again = _list_logs(folder)
-        if not logs.vanished and _same_batches(seen, again):
+        if not logs.vanished and _same_batches(observed, again):
             break
-        seen, moved = again, True
+        observed, moved = again, True
     problems = list(logs.problems)
     if moved:
         problems.append(_running("its logs changed while they were read"))
@@ -131,7 +131,7 @@ class _Logs:
     restart: Restart
     files: dict[int, OffsetFile]
     digests: dict[int, str]
-    wanted: tuple[int, ...]
+    required: tuple[int, ...]
     job_id: str | None
     commit_version: int | None
     problems: tuple[Problem, ...]
@@ -187,8 +187,8 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     restart = decide_restart(listing.planned, listing.committed)
     deciding = [batch for batch in (restart.last_planned, restart.previous, restart.starts_after) if batch is not None]
     newest = listing.planned[-batches:] if batches > 0 else ()
-    wanted = tuple(sorted({*deciding, *newest}))
-    paths = [f"offsets/{batch}" for batch in wanted]
+    requested = tuple(sorted({*deciding, *newest}))
+    paths = [f"offsets/{batch}" for batch in requested]
     if restart.last_committed is not None:
         paths.append(f"commits/{restart.last_committed}")
     paths += [crc for path in paths if (crc := crc_path(path)) in listing.sizes]
@@ -200,7 +200,7 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     if not listing.misnamed:
         problems += [*restart.problems, *lost_commits(folder, restart.uncommitted)]
     files: dict[int, OffsetFile] = {}
-    for batch in wanted:
+    for batch in requested:
         decides, is_repaired = batch in deciding, batch == restart.reruns
         file = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=decides, mended=is_repaired)
         if file is not None:
@@ -214,14 +214,14 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
         restart=restart,
         files=files,
         digests={batch: hashlib.sha256(data).hexdigest() for batch in deciding if (data := _bytes(read, batch))},
-        wanted=wanted,
+        required=requested,
         job_id=query_id,
         commit_version=version,
         startable=not listing.misnamed
         and (query_id is not None or "metadata" not in read)
         and (version is not None or restart.last_committed is None),
         problems=tuple(problems),
-        vanished=any(isinstance(one, MissingError) for one in read.values()),
+        vanished=any(isinstance(content, MissingError) for content in read.values()),
     )
 
 
@@ -289,7 +289,7 @@ def _assemble(
         pins=(
             *digests,
             *((path, initial.digests[path]) for path in resolved.initial_files),
-            *(pin for found in sharded.values() for pin in found.pins),
+            *(pin for result in sharded.values() for pin in result.pins),
         ),
         details=SparkDetails(
             last_planned_batch=restart.last_planned,
@@ -306,22 +306,22 @@ def _assemble(
 
 def _sharded(
     folder: FolderReader, sources: Sequence[CheckpointSource], logs: _Logs, committer: Table | None
-) -> dict[int, Found]:
+) -> dict[int, SourceShards]:
     """Return the sources whose stream has shards instead of partitions, by their index."""
     if not any('"streamName"' in (source.raw or "") for file in logs.files.values() for source in file.sources):
         return {}
     from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read Kafka alone
 
     read = ((source.index, read_source(folder, source, logs.restart, logs.files, committer)) for source in sources)
-    return {index: found for index, found in read if found is not None}
+    return {index: result for index, result in read if result is not None}
 
 
-def _with_shards(resolved: Resolved, sharded: Mapping[int, Found]) -> Resolved:
+def _with_shards(resolved: Resolved, sharded: Mapping[int, SourceShards]) -> Resolved:
     """Put sources in that keep their ends beside the offset files."""
     own = (
         problem
-        for found in sharded.values()
-        for problem in found.problems
+        for result in sharded.values()
+        for problem in result.problems
         if resolved.runs_again or problem.code != pending_batch.code
     )
     # Whoever reads such a source alone says itself what of a pending batch is known.
@@ -339,18 +339,20 @@ def _with_shards(resolved: Resolved, sharded: Mapping[int, Found]) -> Resolved:
 def _batches(logs: _Logs) -> tuple[Batch, ...]:
     planned, committed = set(logs.listing.planned), set(logs.listing.committed)
     return tuple(
-        _batch(batch, logs.files.get(batch), committed=batch in committed) for batch in logs.wanted if batch in planned
+        _batch(batch, logs.files.get(batch), committed=batch in committed)
+        for batch in logs.required
+        if batch in planned
     )
 
 
-def _batch(batch: int, found: OffsetFile | None, *, committed: bool) -> Batch:
-    sources = () if found is None else found.sources
+def _batch(batch: int, offset_file: OffsetFile | None, *, committed: bool) -> Batch:
+    sources = () if offset_file is None else offset_file.sources
     return Batch(
         id=batch,
         committed=committed,
         sources=tuple(BatchSource(id=source.id, offsets=source.offsets, raw=source.raw) for source in sources),
-        timestamp_ms=found.timestamp_ms if found else None,
-        watermark_ms=found.watermark_ms if found else None,
+        timestamp_ms=offset_file.timestamp_ms if offset_file else None,
+        watermark_ms=offset_file.watermark_ms if offset_file else None,
     )
 
 
@@ -370,8 +372,8 @@ def _young_tmp(folder: FolderReader, log: str) -> str | None:
 
 
 def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
-    found = read.get(f"offsets/{batch}")
-    return found if isinstance(found, bytes) else None
+    content = read.get(f"offsets/{batch}")
+    return content if isinstance(content, bytes) else None
 
 
 def _running(sign: str) -> Problem:

@@ -100,7 +100,7 @@ def _has_logs(folder: FolderReader, name: str) -> bool:
         return False
 
 
-def _not(folder: FolderReader, found: str, *, fix: str) -> NotACheckpointError:
+def _not(folder: FolderReader, actual: str, *, fix: str) -> NotACheckpointError:
     return NotACheckpointError(
-        f"{folder.uri}: expected the checkpoint folder of a Spark query, found {found}. No position was read.", fix=fix
+        f"{folder.uri}: expected the checkpoint folder of a Spark query, found {actual}. No position was read.", fix=fix
     )

@@ -68,9 +68,9 @@ def crc_of(data: bytes) -> bytes:
 def after_batch(folder: FolderReader, logs: Logs, batch: int) -> Iterator[str]:
     """Return the paths of all files of batches above one, -1 for all of them: of both logs, and of the state."""
     for log, batches in (("offsets", logs.planned), ("commits", logs.committed)):
-        for each in batches:
-            if each > batch:
-                yield from logs.with_checksum(f"{log}/{each}")
+        for number in batches:
+            if number > batch:
+                yield from logs.with_checksum(f"{log}/{number}")
     for path, _ in folder.walk("state"):
         if _is_later(path, batch):
             yield f"state/{path}"

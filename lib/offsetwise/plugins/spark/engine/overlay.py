@@ -37,9 +37,9 @@ class Overlay:
             if not new:
                 raise
             there = ()
-        for one in there:
-            new.pop(one.name, None)
-        return tuple(sorted((*(one for one in there if prefix + one.name not in self.dropped), *new.values())))
+        for entry in there:
+            new.pop(entry.name, None)
+        return tuple(sorted((*(entry for entry in there if prefix + entry.name not in self.dropped), *new.values())))
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
         """Read whole files, with their other bytes."""

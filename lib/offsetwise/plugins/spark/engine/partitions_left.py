@@ -28,14 +28,14 @@ def partitions_left(
     if last is None or of_batch is None or restart.missing:
         return
     if restart.reruns is not None:
-        gone = () if start is None else _gone(start.offsets, of_batch)
-        if gone:
-            yield from topic_dropped(last, *_named(gone))
+        removed = () if start is None else _missing(start.offsets, of_batch)
+        if removed:
+            yield from topic_dropped(last, *_named(removed))
         return
     for batch in sorted((file for file in files if file < last), reverse=True):
-        gone = _gone(_offsets(files, batch, source), of_batch)
-        if gone:
-            yield from topic_left(last, batch, *_named(gone))
+        removed = _missing(_offsets(files, batch, source), of_batch)
+        if removed:
+            yield from topic_left(last, batch, *_named(removed))
             return
 
 
@@ -48,9 +48,9 @@ def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[
     return None if line is None or not line.is_kafka else line.offsets
 
 
-def _gone(before: tuple[TopicOffsets, ...] | None, kept: tuple[TopicOffsets, ...]) -> tuple[_Partition, ...]:
+def _missing(before: tuple[TopicOffsets, ...] | None, retained: tuple[TopicOffsets, ...]) -> tuple[_Partition, ...]:
     """Return (topic, partition, offset) of what is in the one and not in the other."""
-    now = {of.topic: of.partitions for of in kept}
+    now = {of.topic: of.partitions for of in retained}
     return tuple(
         (of.topic, partition, offset)
         for of in before or ()
@@ -60,5 +60,7 @@ def _gone(before: tuple[TopicOffsets, ...] | None, kept: tuple[TopicOffsets, ...
     )
 
 
-def _named(gone: tuple[_Partition, ...]) -> tuple[list[str], list[str]]:
-    return [f"{topic}-{partition} (at {offset:,})" for topic, partition, offset in gone], [topic for topic, *_ in gone]
+def _named(removed: tuple[_Partition, ...]) -> tuple[list[str], list[str]]:
+    return [f"{topic}-{partition} (at {offset:,})" for topic, partition, offset in removed], [
+        topic for topic, *_ in removed
+    ]

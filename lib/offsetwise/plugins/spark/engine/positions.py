@@ -118,20 +118,22 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
     """Describe in one sentence where the job restarts, with its numbers."""
-    places, unread = _places(resolved.sources), _unread(resolved.sources)
-    if not restart.known or not (places or unread):
+    positions, unread = _positions_text(resolved.sources), _unread(resolved.sources)
+    if not restart.known or not (positions or unread):
         reason = next(
             (problem.message for problem in problems if problem.code == checkpoint_damaged.code),
             "no position is recorded.",
         )
         return f"Where the job restarts is unknown: {reason}"
     if restart.last_planned is None:
-        said = "No batch has been planned: batch 0 starts at the initial offsets" + (f", {places}" if places else "")
+        said = "No batch has been planned: batch 0 starts at the initial offsets" + (
+            f", {positions}" if positions else ""
+        )
     elif restart.missing:
         said = f"Spark does not start: batch {restart.missing[-1]} is lost. Batch {restart.starts_after} ended"
-        said += f" at {places}" if places else ""
+        said += f" at {positions}" if positions else ""
     elif restart.reruns is None:
-        following = f"batch {restart.last_planned + 1} " + (f"starts at {places}" if places else "is the next")
+        following = f"batch {restart.last_planned + 1} " + (f"starts at {positions}" if positions else "is the next")
         said = f"Batch {restart.last_planned} is committed: {following}"
     else:
         first = " from the initial offsets" if restart.from_initial else ""
@@ -144,7 +146,7 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         elif not resolved.runs_again:
             then = ", and the checkpoint is damaged: it does not run again as planned"
         said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
-        said += f", {places}" if places else ""
+        said += f", {positions}" if positions else ""
     return f"{said}.{unread}"
 
 
@@ -275,11 +277,11 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
         batch, state = restart.last_planned, "which is committed"
     else:
         return []
-    back = [(position, start, end) for position, start, end in steps if end < start]
-    if not back:
+    backward = [(position, start, end) for position, start, end in steps if end < start]
+    if not backward:
         return []
-    source_position, start, end = back[0]
-    more = f" (and {many(len(back) - 1, 'more partition')})" if len(back) > 1 else ""
+    source_position, start, end = backward[0]
+    more = f" (and {many(len(backward) - 1, 'more partition')})" if len(backward) > 1 else ""
     return [
         checkpoint_polluted.problem(
             f"{source_position.topic_partition} goes back from {start:,} to {end:,} in batch {batch}, {state}{more}: "
@@ -315,14 +317,14 @@ def _nothing(initial: InitialOffsets) -> Resolved:
     return Resolved(sources=sources, problems=(), initial_files=())
 
 
-def _places(sources: Sequence[CheckpointSource]) -> str:
-    positions = [_place(position) for source in sources for position in source.positions]
+def _positions_text(sources: Sequence[CheckpointSource]) -> str:
+    positions = [_position_text(position) for source in sources for position in source.positions]
     shards = [_shard(shard) for source in sources for shard in source.shards]
     shown = []
-    for places, what in ((positions, "more partition"), (shards, "more shard")):
-        shown += places[:SHOWN_PARTITIONS]
-        if len(places) > SHOWN_PARTITIONS:
-            shown.append(f"and {many(len(places) - SHOWN_PARTITIONS, what)}")
+    for entries, what in ((positions, "more partition"), (shards, "more shard")):
+        shown += entries[:SHOWN_PARTITIONS]
+        if len(entries) > SHOWN_PARTITIONS:
+            shown.append(f"and {many(len(entries) - SHOWN_PARTITIONS, what)}")
     return ", ".join(shown)
 
 
@@ -335,7 +337,7 @@ def _unread(sources: Sequence[CheckpointSource]) -> str:
     return f" Where {what} is not known from this checkpoint's lines: sources of its kind are not read."
 
 
-def _place(position: SourcePosition) -> str:
+def _position_text(position: SourcePosition) -> str:
     name = str(position.topic_partition)
     if position.planned_offset in (None, position.offset):
         return f"{name} at {position.offset:,}"
@@ -349,8 +351,8 @@ def _shard(at: ShardPosition) -> str:
 
 
 def _pending(batch: int, sources: tuple[CheckpointSource, ...], *, unchecked: bool) -> Problem:
-    places = _places(sources)
-    where = f", {places}" if places else ""
+    positions = _positions_text(sources)
+    where = f", {positions}" if positions else ""
     said = f"Batch {batch} is planned and not committed: it runs again on restart{where}. The sink may hold part of it."
     if unchecked:
         return pending_batch.problem(

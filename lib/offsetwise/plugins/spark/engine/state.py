@@ -66,9 +66,9 @@ def _newest_versions(
             continue
         version = int(matched[1])
         path = f"state/{operator}/{'/'.join(rest)}" if matched[2] == "zip" else None
-        held = newest.get(rest[:-1])
+        current = newest.get(rest[:-1])
         # A zip beside a changelog of the same version holds the same rows, so the zip is the one to ask.
-        if held is None or version > held[0] or (version == held[0] and path is not None):
+        if current is None or version > current[0] or (version == current[0] and path is not None):
             newest[rest[:-1]] = (version, path)
     return newest
 

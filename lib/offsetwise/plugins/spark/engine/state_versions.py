@@ -42,8 +42,10 @@ def lost_state(folder: FolderReader, batch: int) -> str | None:
         named = named or matched[2] is not None
         names.add(f"{'/'.join(parts[:2])}/{name}")
     for store, versions in stores.items():
-        whole = max((each for each, kinds in versions.items() if each <= version and kinds & _WHOLE), default=0)
-        lost = next((each for each in range(whole + 1, version + 1) if each not in versions), None)
+        whole = max(
+            (candidate for candidate, kinds in versions.items() if candidate <= version and kinds & _WHOLE), default=0
+        )
+        lost = next((candidate for candidate in range(whole + 1, version + 1) if candidate not in versions), None)
         if lost is not None:
             return f"the state after batch {batch}, found version {lost} of state/{store} gone"
     try:
@@ -100,5 +102,5 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+        for member in value:
+            yield from _texts(member)

@@ -75,46 +75,46 @@ _CHANGED: Final[Columns[tuple[str, str, str]]] = (
 
 
 @st.fragment
-def timeline(held: sources.Reading) -> None:
+def timeline(reading: sources.Reading) -> None:
     """Draw the charts and the table of batches, of all partitions or of those chosen."""
     blocks.section("Batches over time")
     with guard.block("timeline"):
-        topics = scopes(held)
-        if not held.value.checkpoint.details.batches:
+        topics = scopes(reading)
+        if not reading.value.checkpoint.details.batches:
             blocks.empty("No batch is retained.", "A query plans its first batch when it starts.")
             return
-        shards = in_shards(held.value.checkpoint)
+        shards = in_shards(reading.value.checkpoint)
         if not topics and not shards:
             blocks.empty("No Kafka offsets in the retained batches.", "Their files are shown below as they are.")
         with st.container(horizontal=True):
-            scope = _scope(held, topics)
-        facts = batch_facts(held, scope)
+            scope = _scope(reading, topics)
+        facts = batch_facts(reading, scope)
         if not shards:
             st.markdown(
                 ":gray[Solid: committed. Hollow and hatched: planned, not committed. Records are differences of end "
                 "offsets: compacted topics and transactions hold fewer.]"
             )
-        _charts(held, scope, facts)
+        _charts(reading, scope, facts)
         columns = _IN_SHARDS if shards else _BATCHES
         with st.expander("Data", expanded=True):
             table.show(columns, facts[::-1], alt=_ends(facts))
-        with downloads.beside(f":gray[{many(len(facts), 'retained batch', 'retained batches')}.]"):
+        with downloads.to_the_right_of(f":gray[{many(len(facts), 'retained batch', 'retained batches')}.]"):
             downloads.rows("batches", "batches", lambda: table.frame(columns, facts[::-1]))
 
 
-def _scope(held: sources.Reading, topics: dict[str, Scope]) -> Scope:
+def _scope(reading: sources.Reading, topics: dict[str, Scope]) -> Scope:
     if not topics:
         return Scope(name=ALL, first=0, count=0)
     topic = topics[selectors.choice("Topic", list(topics), "topic-of-batches")]
     if topic.count < 2 or (topic.first == 0 and len(topics) > 1 and topic is next(iter(topics.values()))):
         return topic
-    numbers = {str(one): one for one in partitions(held, topic)}
+    numbers = {str(number): number for number in partitions(reading, topic)}
     chosen = selectors.choice("Partition", [_EVERY, *numbers], "partition-of-batches")
-    return topic if chosen == _EVERY else partition(held, topic, numbers[chosen])
+    return topic if chosen == _EVERY else partition(reading, topic, numbers[chosen])
 
 
-def _charts(held: sources.Reading, scope: Scope, facts: tuple[BatchFact, ...]) -> None:
-    ends, amounts, times = batch_charts(held, scope, palette.current())
+def _charts(reading: sources.Reading, scope: Scope, facts: tuple[BatchFact, ...]) -> None:
+    ends, amounts, times = batch_charts(reading, scope, palette.current())
     if not scope.count:
         st.markdown("**Time between batches**")
         st.plotly_chart(times, config=blocks.CHART_OPTIONS, alt=_paced(facts), key="chart-times", theme=None)
@@ -151,12 +151,12 @@ def _paced(facts: tuple[BatchFact, ...]) -> str:
 
 
 @st.fragment
-def compared(answers: Answers, migration: str, name: str, held: sources.Reading) -> None:
+def compared(answers: Answers, migration: str, name: str, reading: sources.Reading) -> None:
     """Let the person choose two batches, and draw what differs."""
     blocks.section("Two batches compared")
     with guard.block("comparing"):
-        found = history(held)
-        ids = {str(batch.id): row for row, batch in enumerate(found.batches)}
+        batch_history = history(reading)
+        ids = {str(batch.id): row for row, batch in enumerate(batch_history.batches)}
         if len(ids) < 2:
             blocks.empty("Fewer than two batches are retained.", "There is nothing to compare yet.")
             return
@@ -164,9 +164,9 @@ def compared(answers: Answers, migration: str, name: str, held: sources.Reading)
         with st.container(horizontal=True):
             first = ids[selectors.choice("First batch", names, "first", default=names[1], width=160)]
             second = ids[selectors.choice("Second batch", names, "second", width=160)]
-        rows = moved_between(held, first, second)
-        st.markdown(_said(found, first, second))
-        if not rows and in_shards(held.value.checkpoint):
+        rows = moved_between(reading, first, second)
+        st.markdown(_said(batch_history, first, second))
+        if not rows and in_shards(reading.value.checkpoint):
             st.markdown(":gray[Where each shard ends in them: see their files below.]")
         elif not rows:
             blocks.empty("Neither batch has Kafka offsets that can be read.", "Look at their files below.")
@@ -180,11 +180,13 @@ def compared(answers: Answers, migration: str, name: str, held: sources.Reading)
             table.paged(MOVED, rows, "moved-rows", alt=said)
             with st.container(horizontal=True):
                 downloads.rows("moved", "moved", lambda: table.frame(MOVED, rows))
-        _configuration(answers, migration, name, held, (found.batches[first].id, found.batches[second].id))
+        _configuration(
+            answers, migration, name, reading, (batch_history.batches[first].id, batch_history.batches[second].id)
+        )
 
 
-def _said(found: History, first: int, second: int) -> str:
-    a, b = found.batches[first], found.batches[second]
+def _said(batch_history: History, first: int, second: int) -> str:
+    a, b = batch_history.batches[first], batch_history.batches[second]
     apart = None if a.timestamp_ms is None or b.timestamp_ms is None else b.timestamp_ms - a.timestamp_ms
     before, after = sources.watermark(a.watermark_ms), sources.watermark(b.watermark_ms)
     marks = f"{before} in both" if before == after else f"{before} → {after}"
@@ -195,13 +197,13 @@ def _said(found: History, first: int, second: int) -> str:
 
 
 def _configuration(
-    answers: Answers, migration: str, name: str, held: sources.Reading, batches: tuple[int, int]
+    answers: Answers, migration: str, name: str, reading: sources.Reading, batches: tuple[int, int]
 ) -> None:
     files = [
-        files_of(answers, migration, name, held, batch, key=f"compared-{batch}") for batch in dict.fromkeys(batches)
+        files_of(answers, migration, name, reading, batch, key=f"compared-{batch}") for batch in dict.fromkeys(batches)
     ]
     parsed = [file.offsets.parsed if file is not None else None for file in files]
-    known = [one.configuration for one in parsed if one is not None]
+    known = [offset_file.configuration for offset_file in parsed if offset_file is not None]
     if len(known) < len(files):
         st.markdown(":gray[? Recorded configuration: the file of one of them cannot be read.]")
         return
@@ -214,73 +216,73 @@ def _configuration(
 
 
 @cached(8)
-def history(held: Reading) -> History:
+def history(reading: Reading) -> History:
     """Return the retained batches side by side."""
-    return history_of(held.value.checkpoint.details.batches, held.value.initial)
+    return history_of(reading.value.checkpoint.details.batches, reading.value.initial)
 
 
 @cached(8)
-def scopes(held: Reading) -> dict[str, Scope]:
+def scopes(reading: Reading) -> dict[str, Scope]:
     """Return what can be chosen, by name: all topics where there are several, then each."""
-    found = history(held)
-    sources = {log.source for log in found.logs}
+    batch_history = history(reading)
+    sources = {log.source for log in batch_history.logs}
     results = {}
-    for log in sorted(found.logs, key=lambda log: (log.topic, log.source)):
+    for log in sorted(batch_history.logs, key=lambda log: (log.topic, log.source)):
         name = log.topic if len(sources) == 1 else f"{log.topic} (source {log.source})"
         results[name] = Scope(name=name, first=log.first, count=log.count)
     if len(results) > 1:
         name = next(plain(ALL + mark) for mark in ("", " of the query", " …") if ALL + mark not in results)
-        results = {name: Scope(name=name, first=0, count=len(found.lanes)), **results}
+        results = {name: Scope(name=name, first=0, count=len(batch_history.lanes)), **results}
     return results
 
 
 @cached(32)
-def partitions(held: Reading, topic: Scope) -> list[int]:
+def partitions(reading: Reading, topic: Scope) -> list[int]:
     """Return the numbers of a topic's partitions."""
-    return [lane.partition for lane in history(held).lanes[topic.lanes]]
+    return [lane.partition for lane in history(reading).lanes[topic.lanes]]
 
 
-def partition(held: Reading, topic: Scope, number: int) -> Scope:
+def partition(reading: Reading, topic: Scope, number: int) -> Scope:
     """Return one partition of a topic."""
-    place = partitions(held, topic).index(number)
-    return Scope(name=f"{topic.name}-{number}", first=topic.first + place, count=1)
+    index = partitions(reading, topic).index(number)
+    return Scope(name=f"{topic.name}-{number}", first=topic.first + index, count=1)
 
 
 @cached(64)
-def batch_facts(held: Reading, scope: Scope) -> tuple[BatchFact, ...]:
+def batch_facts(reading: Reading, scope: Scope) -> tuple[BatchFact, ...]:
     """Return the facts of every batch, counted over a scope."""
-    return facts(history(held), scope.lanes)
+    return facts(history(reading), scope.lanes)
 
 
 @cached(64)
-def batch_charts(held: Reading, scope: Scope, colours: Palette) -> tuple[Any, Any, Any]:
+def batch_charts(reading: Reading, scope: Scope, colours: Palette) -> tuple[Any, Any, Any]:
     """Return the charts of offsets, records and intervals."""
-    found = batch_facts(held, scope)
+    batch_rows = batch_facts(reading, scope)
     return (
-        charts.offsets(found, colours, scope.name, lanes=scope.count),
-        charts.records(found, colours),
-        charts.intervals(found, colours),
+        charts.offsets(batch_rows, colours, scope.name, lanes=scope.count),
+        charts.records(batch_rows, colours),
+        charts.intervals(batch_rows, colours),
     )
 
 
 @cached(16)
-def moved_between(held: Reading, first: int, second: int) -> list[Moved]:
+def moved_between(reading: Reading, first: int, second: int) -> list[Moved]:
     """Return what moved between two rows of the history."""
-    return moved(history(held), first, second)
+    return moved(history(reading), first, second)
 
 
 def note(fact: BatchFact) -> str:
     """Describe what the number of records leaves out."""
     said = []
-    if fact.read.back:
-        said.append(f"! goes back in {wording.many(fact.read.back, 'partition')}")
+    if fact.read.regressions:
+        said.append(f"! goes back in {wording.many(fact.read.regressions, 'partition')}")
     if fact.end is None:
         said.append("? its offset file gives no Kafka offsets")
     elif fact.since is None and not fact.read.at_all:
         said.append("? began before the retained history")
-    elif fact.read.unknown:
+    elif fact.read.without_start:
         least = "at least: " if fact.read.at_all else "? "
-        said.append(f"{least}{wording.many(fact.read.unknown, 'partition')} without a known beginning")
+        said.append(f"{least}{wording.many(fact.read.without_start, 'partition')} without a known beginning")
     if fact.together > 1:
         said.append(f"{fact.together:,} batch ids together")
     return "; ".join(said)
@@ -317,9 +319,9 @@ def moved(history: History, first: int, second: int) -> list[Moved]:
         for row in (first, second)
     )
     rows = [
-        Moved(lane=lane, first=one, second=two)
-        for lane, one, two in zip(history.lanes, a, b, strict=True)
-        if one is not None or two is not None
+        Moved(lane=lane, first=start, second=two)
+        for lane, start, two in zip(history.lanes, a, b, strict=True)
+        if start is not None or two is not None
     ]
     return sorted(rows, key=lambda row: (row.moved is not None, -abs(row.moved or 0)))
 

@@ -14,7 +14,7 @@ from offsetwise.console.explore.checkpoint.sources import restart_tone
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, layout, table
-from offsetwise.console.widgets.blocks import Card, asked, counted
+from offsetwise.console.widgets.blocks import Card, counted, draw_answer
 from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.shards import in_shards
 from offsetwise.console.widgets.table import Column, Columns
@@ -68,24 +68,24 @@ _OFFER: Final = blocks.Offer(
 )
 
 
-def draw(answers: Answers, migration: Offered, name: str, held: sources.Reading) -> None:
+def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:
     """Draw everything below the restart and its banners."""
     if not migration.recorded:
         with guard.block("running"):
-            _running(held, f"{migration.name}/{name}")
-    _metrics(held.value)
+            _running(reading, f"{migration.name}/{name}")
+    _metrics(reading.value)
     layout.tabs(
         {
-            "Restart": partial(steps.draw, held),
-            "Batches": partial(batches.timeline, held),
-            "Two batches": partial(batches.compared, answers, migration.name, name, held),
-            "Sources": partial(sources.draw, held),
-            "Files": partial(files.draw, answers, migration.name, name, held),
-            "State": partial(_state_stores, answers, migration.name, name, held),
-            "Configuration": partial(_configuration, held),
+            "Restart": partial(steps.draw, reading),
+            "Batches": partial(batches.timeline, reading),
+            "Two batches": partial(batches.compared, answers, migration.name, name, reading),
+            "Sources": partial(sources.draw, reading),
+            "Files": partial(files.draw, answers, migration.name, name, reading),
+            "State": partial(_state_stores, answers, migration.name, name, reading),
+            "Configuration": partial(_configuration, reading),
         }
     )
-    repairs.draw(answers, migration, name, held.value.checkpoint)
+    repairs.draw(answers, migration, name, reading.value.checkpoint)
 
 
 def facts(read: Checkpoint) -> None:
@@ -96,29 +96,29 @@ def facts(read: Checkpoint) -> None:
             table.show(_STATE, stores)
 
 
-def _running(held: sources.Reading, key: str) -> None:
+def _running(reading: sources.Reading, key: str) -> None:
     """Show that a query seems to run, from file times and from what moved since this browser's last reading."""
-    said = [text for text in (seems_running(held.value), _moved(held, key)) if text]
+    said = [text for text in (seems_running(reading.value), _moved(reading, key)) if text]
     if said:
         blocks.box(
             Tone.CAREFUL,
             f"**Running: a query seems to write to it.** {markdown(' '.join(said))} What is shown may be out of date."
             f"  \n:gray[{markdown(HOW_TOLD)}]",
         )
-    elif is_copy(held.value):
+    elif is_copy(reading.value):
         st.markdown(
             ":gray[The files are younger than the batches they hold: this is a copy, so their times do not tell "
             "whether a query runs.]"
         )
 
 
-def _moved(held: sources.Reading, key: str) -> str | None:
-    seen = st.session_state.setdefault("checkpoints-seen", {})
-    before = seen.get(key)
-    if before is None or before[0] != held.id:
-        shown = held.value.checkpoint
+def _moved(reading: sources.Reading, key: str) -> str | None:
+    previous = st.session_state.setdefault("checkpoints-seen", {})
+    before = previous.get(key)
+    if before is None or before[0] != reading.id:
+        shown = reading.value.checkpoint
         moved = None if before is None else changed_between(before[1], shown)
-        seen[key] = before = (held.id, shown, moved)
+        previous[key] = before = (reading.id, shown, moved)
     moved_on: str | None = before[2]
     return moved_on
 
@@ -157,10 +157,10 @@ def _again(shown: Checkpoint) -> Iterator[Card]:
 
 
 @st.fragment
-def _configuration(held: sources.Reading) -> None:
+def _configuration(reading: sources.Reading) -> None:
     blocks.section("Recorded configuration")
     with guard.block("configuration"):
-        pairs = spark_details(held.value.checkpoint).configuration
+        pairs = spark_details(reading.value.checkpoint).configuration
         if not pairs:
             blocks.empty("No configuration is recorded.", "Spark 2.1 and older wrote none into the offset log.")
             return
@@ -229,11 +229,11 @@ def again_on_restart(checkpoint: Checkpoint) -> int | None:
 
 
 @st.fragment
-def _state_stores(answers: Answers, migration: str, name: str, held: sources.Reading) -> None:
+def _state_stores(answers: Answers, migration: str, name: str, reading: sources.Reading) -> None:
     """Draw the sizes, the offer to count rows, and the rows once they were counted."""
     blocks.section("State stores")
     with guard.block("state"):
-        stores = spark_details(held.value.checkpoint).state
+        stores = spark_details(reading.value.checkpoint).state
         if not stores:
             blocks.empty("The query keeps no state.", "Only stateful operators write into state/.")
             return
@@ -242,10 +242,10 @@ def _state_stores(answers: Answers, migration: str, name: str, held: sources.Rea
             ":gray[Rows are known from the files where RocksDB wrote a snapshot; otherwise only Spark can count them.]"
         )
         question = Question.of(Reader.state_rows, migration, name)
-        counted = asked(answers, question, _OFFER)
+        counted = draw_answer(answers, question, _OFFER)
         if counted is not None:
             _rows(counted.value, clock(counted.at))
-            newest = held.value.checkpoint.details.last_committed_batch
+            newest = reading.value.checkpoint.details.last_committed_batch
             if newest != counted.value.batch:
                 st.markdown(
                     f":orange-badge[▲ older] These rows are those after batch {number(counted.value.batch)}; batch "

@@ -30,11 +30,11 @@ _OFFSETS: Final[Columns[tuple[str, str, int, int]]] = (
 
 
 def files_of(
-    answers: Answers, migration: str, name: str, held: sources.Reading, batch: int, *, key: str
+    answers: Answers, migration: str, name: str, reading: sources.Reading, batch: int, *, key: str
 ) -> BatchFiles | None:
     """Return the files of a batch, reading them once per reading of the checkpoint."""
-    question = Question.of(Reader.batch_files, migration, name, batch, edition=held.id)
-    known = answers.held(question)
+    question = Question.of(Reader.batch_files, migration, name, batch, edition=reading.id)
+    known = answers.cached(question)
     if known is not None:
         return known.value
     offer = blocks.Offer(
@@ -51,16 +51,16 @@ def files_of(
 
 
 @st.fragment
-def draw(answers: Answers, migration: str, name: str, held: sources.Reading) -> None:
+def draw(answers: Answers, migration: str, name: str, reading: sources.Reading) -> None:
     """Let the person choose a batch, and draw its files beside their meaning."""
     blocks.section("A batch's files")
     with guard.block("files"):
-        ids = {str(batch.id): batch.id for batch in reversed(held.value.checkpoint.details.batches)}
+        ids = {str(batch.id): batch.id for batch in reversed(reading.value.checkpoint.details.batches)}
         if not ids:
             blocks.empty("No batch is retained.", "There is no file to show.")
             return
         batch = ids[selectors.choice("Batch", list(ids), "batch", width=160)]
-        files = files_of(answers, migration, name, held, batch, key="files")
+        files = files_of(answers, migration, name, reading, batch, key="files")
         if files is None:
             return
         generator, right = st.columns(2)
@@ -73,7 +73,7 @@ def draw(answers: Answers, migration: str, name: str, held: sources.Reading) -> 
 
 def _raw(file: RawFile[Any]) -> None:
     size = "" if file.data is None else f" · {many(len(file.data), 'byte')}"
-    with downloads.beside(f"**{markdown(file.path)}**{size}"):
+    with downloads.to_the_right_of(f"**{markdown(file.path)}**{size}"):
         if file.data is not None:
             downloads.button(
                 "Raw",
@@ -92,20 +92,20 @@ def _raw(file: RawFile[Any]) -> None:
     st.markdown(f":gray[SHA-256 {(file.sha256 or '')[:8]}…]")
 
 
-def _parsed(found: BatchFiles) -> None:
+def _parsed(files: BatchFiles) -> None:
     st.markdown("**What they say**")
-    parsed = found.offsets.parsed
+    parsed = files.offsets.parsed
     if parsed is None:
-        st.markdown(f":red-badge[! not readable] {markdown(found.offsets.problem or '')}")
+        st.markdown(f":red-badge[! not readable] {markdown(files.offsets.problem or '')}")
     else:
         _offsets(parsed)
-    version = found.commit.parsed
+    version = files.commit.parsed
     if version is not None:
         st.markdown(f":green-badge[✓ committed] commit log v{version}. A commit holds no source offsets.")
-    elif found.commit.data is None:
-        st.markdown(f":orange-badge[▲ not committed] {markdown(found.commit.problem or '')}")
+    elif files.commit.data is None:
+        st.markdown(f":orange-badge[▲ not committed] {markdown(files.commit.problem or '')}")
     else:
-        st.markdown(f":red-badge[! not readable] {markdown(found.commit.problem or '')}")
+        st.markdown(f":red-badge[! not readable] {markdown(files.commit.problem or '')}")
 
 
 def _offsets(parsed: OffsetFile) -> None:
@@ -128,7 +128,7 @@ def _offsets(parsed: OffsetFile) -> None:
     ]
     if rows:
         table.paged(_OFFSETS, rows, "file-rows", alt=f"{many(len(rows), 'partition')} in the order of the file.")
-    negative = [(s.id, *one) for s in parsed.sources for one in s.negative]
+    negative = [(s.id, *offset) for s in parsed.sources for offset in s.negative]
     if negative:
         st.markdown(f":red-badge[! {many(len(negative), 'number')} that is no position] left out of the table.")
     with st.expander(f"{many(len(parsed.configuration), 'setting')} of this batch"):

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import streamlit as st
 
-from offsetwise.batches import BatchMoment, BatchStanding, History, Lane, Phase, moments, standing
+from offsetwise.batches import BatchMoment, BatchStanding, History, Lane, Phase, moments, state_at
 from offsetwise.console.explore.checkpoint import charts, sources
 from offsetwise.console.explore.checkpoint.sources import Reading
 from offsetwise.console.server import guard
@@ -39,43 +39,45 @@ _STANDING: Final[Columns[StandingLane]] = (
 
 
 @st.fragment
-def draw(held: sources.Reading) -> None:
+def draw(reading: sources.Reading) -> None:
     """Draw one step, with the buttons to the ones before and after it."""
     blocks.section("What a failure would read again")
     with guard.block("step"):
-        if in_shards(held.value.checkpoint):
-            _in_shards(held.value.checkpoint)
+        if in_shards(reading.value.checkpoint):
+            _in_shards(reading.value.checkpoint)
             return
-        steps = steps_of(held)
+        steps = steps_of(reading)
         if not steps:
             blocks.empty("No step to show.", "No batch is planned, and no initial offsets are recorded.")
             return
-        found = batches.history(held)
+        batch_history = batches.history(reading)
         names = list(steps)
-        scope = _choose(held, names)
-        now = " This is where it is now." if _place(names) == len(names) - 1 else ""
-        moment = steps[names[_place(names)]]
+        scope = _choose(reading, names)
+        now = " This is where it is now." if _step_index(names) == len(names) - 1 else ""
+        moment = steps[names[_step_index(names)]]
         if scope is None:
-            st.markdown(f"{holds(found, moment)}{now}")
+            st.markdown(f"{holds(batch_history, moment)}{now}")
             blocks.empty("No Kafka partition to draw.", "The batches hold no Kafka offsets that can be read.")
             return
-        whole = batches.Scope(name="", first=0, count=len(found.lanes))
-        tone, head, rest = fails(found, moment, standing_at(held, moment, whole))
+        whole = batches.Scope(name="", first=0, count=len(batch_history.lanes))
+        tone, head, rest = fails(batch_history, moment, standing_at(reading, moment, whole))
         st.markdown(
-            f"{markdown(holds(found, moment))}{now}  \n"
+            f"{markdown(holds(batch_history, moment))}{now}  \n"
             f":{tone.colour}-badge[{tone.icon} {markdown(head)}] {markdown(rest)}"
         )
-        places = step_places(held, moment, scope)
-        figure = step_chart(held, moment, scope, palette.current())
-        if len(places) < scope.count:
+        indexes = step_places(reading, moment, scope)
+        figure = step_chart(reading, moment, scope, palette.current())
+        if len(indexes) < scope.count:
             st.markdown(
-                f":gray[{len(places):,} of {scope.count:,} partitions are drawn, chosen by what they would read again. "
-                "Choose a topic to see others.]"
+                f":gray[{len(indexes):,} of {scope.count:,} partitions are drawn, chosen by what they would read "
+                "again. Choose a topic to see others.]"
             )
-        said = taken(found, moment, standing_at(held, moment, scope), scope.lanes)
+        said = takeaway(batch_history, moment, standing_at(reading, moment, scope), scope.lanes)
         st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=said, key="step-chart", theme=None)
         with st.expander("Data"):
-            table.show(_STANDING, lanes_of(found, standing_at(held, moment, scope), places, scope.first), alt=said)
+            table.show(
+                _STANDING, lanes_of(batch_history, standing_at(reading, moment, scope), indexes, scope.first), alt=said
+            )
 
 
 def _in_shards(shown: Checkpoint) -> None:
@@ -97,21 +99,21 @@ def _in_shards(shown: Checkpoint) -> None:
     )
 
 
-def _choose(held: sources.Reading, names: list[str]) -> Scope | None:
+def _choose(reading: sources.Reading, names: list[str]) -> Scope | None:
     """Draw what leads from step to step, and the choice of a topic; give that, None where no Kafka topic is known."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        place = _place(names)
+        index = _step_index(names)
         st.button(
             "Previous",
             icon=":material/arrow_back:",
             key="step-previous",
-            disabled=place == 0,
-            help="The oldest retained step." if place == 0 else None,
+            disabled=index == 0,
+            help="The oldest retained step." if index == 0 else None,
             on_click=_go,
             args=(names, -1),
         )
         _step(names)
-        last = place == len(names) - 1
+        last = index == len(names) - 1
         st.button(
             "Next",
             icon=":material/arrow_forward:",
@@ -122,43 +124,43 @@ def _choose(held: sources.Reading, names: list[str]) -> Scope | None:
             on_click=_go,
             args=(names, 1),
         )
-        topics = batches.scopes(held)
+        topics = batches.scopes(reading)
         return topics[selectors.choice("Topic", list(topics), "step-topic", width=220)] if topics else None
 
 
-def _place(names: list[str]) -> int:
+def _step_index(names: list[str]) -> int:
     """Return the step to show: the one in the address, else the newest."""
-    wanted = st.session_state.get("step") or st.query_params.get("step")
-    return names.index(wanted) if wanted in names else len(names) - 1
+    requested = st.session_state.get("step") or st.query_params.get("step")
+    return names.index(requested) if requested in names else len(names) - 1
 
 
 def _step(names: list[str]) -> None:
     if st.session_state.get("step") not in names:
-        st.session_state["step"] = names[_place(names)]
+        st.session_state["step"] = names[_step_index(names)]
     st.selectbox("Step", names, key="step", bind="query-params", width=260)
 
 
 def _go(names: list[str], by: int) -> None:
-    st.session_state["step"] = names[max(0, min(len(names) - 1, _place(names) + by))]
+    st.session_state["step"] = names[max(0, min(len(names) - 1, _step_index(names) + by))]
 
 
 @cached(8)
-def steps_of(held: Reading) -> dict[str, BatchMoment]:
+def steps_of(reading: Reading) -> dict[str, BatchMoment]:
     """Return the steps of the history, by their name in an address."""
-    found = history(held)
-    return {moment.name(found): moment for moment in moments(found)}
+    batch_history = history(reading)
+    return {moment.name(batch_history): moment for moment in moments(batch_history)}
 
 
 @cached(128)
-def standing_at(held: Reading, moment: BatchMoment, scope: Scope) -> BatchStanding:
+def standing_at(reading: Reading, moment: BatchMoment, scope: Scope) -> BatchStanding:
     """Return what a failure at a step would read again."""
-    return standing(history(held), moment, scope.lanes)
+    return state_at(history(reading), moment, scope.lanes)
 
 
 @cached(128)
-def step_places(held: Reading, moment: BatchMoment, scope: Scope) -> tuple[int, ...]:
+def step_places(reading: Reading, moment: BatchMoment, scope: Scope) -> tuple[int, ...]:
     """Return the lanes that the picture of a step shows: all, or those with most to read again, in log order."""
-    at = standing_at(held, moment, scope)
+    at = standing_at(reading, moment, scope)
     if scope.count <= charts.MAX_LANES:
         return tuple(range(scope.count))
     moved = np.where(at.start_known & at.end_known, np.abs(at.end - at.start), 0)
@@ -167,10 +169,14 @@ def step_places(held: Reading, moment: BatchMoment, scope: Scope) -> tuple[int, 
 
 
 @cached(128)
-def step_chart(held: Reading, moment: BatchMoment, scope: Scope, colours: Palette) -> Any:
+def step_chart(reading: Reading, moment: BatchMoment, scope: Scope, colours: Palette) -> Any:
     """Return the picture of a step."""
-    found, at, places = history(held), standing_at(held, moment, scope), step_places(held, moment, scope)
-    return charts.step(found, at, places, scope.lanes, colours)
+    batch_history, at, indexes = (
+        history(reading),
+        standing_at(reading, moment, scope),
+        step_places(reading, moment, scope),
+    )
+    return charts.step(batch_history, at, indexes, scope.lanes, colours)
 
 
 def holds(history: History, moment: BatchMoment) -> str:
@@ -198,10 +204,10 @@ def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Ton
         follows = f"Batch {number(batch + 1)} starts where batch {number(batch)} ended."
         return Tone.RIGHT, "A failure right then reads nothing twice.", follows
     again = at.again
-    if again.back:
+    if again.regressions:
         return (
             Tone.WRONG,
-            f"The plan of batch {number(batch)} goes back in {many(again.back, 'partition')}.",
+            f"The plan of batch {number(batch)} goes back in {many(again.regressions, 'partition')}.",
             "Its numbers come from another log; what would be read is not known from them.",
         )
     if not again.at_all:
@@ -211,8 +217,8 @@ def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Ton
             else "Where it began is purged: only its end is retained."
         )
         return Tone.UNKNOWN, f"How much of batch {number(batch)} would be read again is not known.", why
-    least = "at least " if again.unknown else ""
-    more = f" Where {many(again.unknown, 'more partition')} began is not recorded." if again.unknown else ""
+    least = "at least " if again.without_start else ""
+    more = f" Where {many(again.without_start, 'more partition')} began is not recorded." if again.without_start else ""
     if not again.records:
         return (
             Tone.RIGHT,
@@ -226,7 +232,7 @@ def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Ton
     )
 
 
-def taken(history: History, moment: BatchMoment, at: BatchStanding, lanes: slice) -> str:
+def takeaway(history: History, moment: BatchMoment, at: BatchStanding, lanes: slice) -> str:
     """Describe in one sentence what the picture of a step shows."""
     counted = many(int(at.start_known.sum()), "partition")
     again = many(at.again.records, "record")
@@ -242,7 +248,7 @@ def _unfiled(history: History, row: int) -> str | None:
             f"But batches {number(batch + 1)} to {number(after - 1)} left no files, as asynchronous progress tracking "
             f"does: a failure while they ran reads everything since batch {number(batch)} again."
         )
-    if after is None and any(later.id - one.id > 1 for one, later in pairwise(history.batches)):
+    if after is None and any(later.id - batch.id > 1 for batch, later in pairwise(history.batches)):
         return (
             "But batch ids are missing before it, as asynchronous progress tracking leaves them: batches after it may "
             "have run without a file yet, and would be read again."
@@ -258,7 +264,7 @@ def _spans(history: History, at: BatchStanding) -> str:
         for lane, start, end, ok in zip(history.lanes, at.start, at.end, known, strict=True)
         if ok and end > start
     ]
-    moved.sort(key=lambda one: (-one[0], one[1]))
+    moved.sort(key=lambda span: (-span[0], span[1]))
     named = [
         f"{lane.topic_partition} from {number(start)} to {number(end)}" for _, lane, start, end in moved[:NAMED_LANES]
     ]
@@ -267,20 +273,20 @@ def _spans(history: History, at: BatchStanding) -> str:
     return ", ".join(named)
 
 
-def lanes_of(history: History, at: BatchStanding, places: Sequence[int], first: int) -> list[StandingLane]:
+def lanes_of(history: History, at: BatchStanding, indexes: Sequence[int], first: int) -> list[StandingLane]:
     """Return what stands behind the picture of a step: one row per drawn partition.
 
     Args:
         history: The batches.
         at: The standing of a range of lanes that begins at `first`.
-        places: The lanes, counted within that range.
+        indexes: The lanes, counted within that range.
         first: See `at`.
     """
     return [
         (
-            history.lanes[first + place],
-            int(at.start[place]) if at.start_known[place] else None,
-            int(at.end[place]) if at.end_known[place] else None,
+            history.lanes[first + index],
+            int(at.start[index]) if at.start_known[index] else None,
+            int(at.end[index]) if at.end_known[index] else None,
         )
-        for place in places
+        for index in indexes
     ]

@@ -20,7 +20,7 @@ from offsetwise.model.state import StateRows, StoreRows
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.spark_errors import cause_of, spark_errors
 from offsetwise.plugins.spark.engine.details import spark_details
-from offsetwise.progress import Progress, unheard
+from offsetwise.progress import Progress, no_progress
 
 PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 PROVIDERS: Final = {
@@ -51,7 +51,7 @@ _WORDS: Final = (
 
 
 def read_state_rows(
-    spark: SparkSession, path: str, checkpoint: Checkpoint, *, progress: Progress = unheard
+    spark: SparkSession, path: str, checkpoint: Checkpoint, *, progress: Progress = no_progress
 ) -> StateRows:
     """Count the rows of every state store after the last committed batch.
 
@@ -77,7 +77,7 @@ def read_state_rows(
         stores = []
         for done, row in enumerate(rows):
             progress("count rows", done, len(rows))
-            watched = _told(progress, done, len(rows))
+            watched = _reporter(progress, done, len(rows))
             stores.append(_counted(spark, path, row, batch, watched))
         progress("count rows", len(rows), len(rows))
     finally:
@@ -119,7 +119,7 @@ def _listed(spark: SparkSession, path: str, uri: str, progress: Progress) -> lis
         # State is read through a coordinator, which since Spark 4.1 only a session that was asked for queries starts.
         _ = spark.streams.active
         metadata = spark.read.format("state-metadata").load(path)
-        stores = interruptible(spark, metadata.collect, _told(progress, 0, 1, "list the state stores"))
+        stores = interruptible(spark, metadata.collect, _reporter(progress, 0, 1, "list the state stores"))
     except (PySparkException, Py4JError) as error:
         raise SparkError(
             f"{uri}: not readable with Spark {spark.version}, because {_why(error)}. No state was read.",
@@ -154,7 +154,7 @@ def _counted(spark: SparkSession, path: str, row: Row, batch: int, watch: Callab
         columns = f"{_type(frame, 'key')} → {_type(frame, 'value')}"
     except (PySparkException, Py4JError) as error:
         return StoreRows(**results, problem=f"not readable with Spark {spark.version}, because {_why(error)}.")
-    rows = tuple(sorted((one["partition_id"], one["count"]) for one in counted))
+    rows = tuple(sorted((row_count["partition_id"], row_count["count"]) for row_count in counted))
     return StoreRows(**results, rows=rows, columns=columns)
 
 
@@ -169,7 +169,7 @@ def _store(spark: SparkSession, path: str, row: Row, batch: int) -> DataFrame:
     )
 
 
-def _told(progress: Progress, done: int, total: int, step: str = "count rows") -> Callable[[], None]:
+def _reporter(progress: Progress, done: int, total: int, step: str = "count rows") -> Callable[[], None]:
     return lambda: progress(step, done, total)
 
 

@@ -56,9 +56,9 @@ def edit_offsets(data: bytes, moves: Mapping[str, Iterable[Move]], *, subject: s
     intended: list[SourceOffset] = []
     changes: list[NumberChange] = []
     pieces: list[tuple[int, int, str]] = []
-    wanted = {source: tuple(each) for source, each in moves.items()}
+    remaining = {source: tuple(source_moves) for source, source_moves in moves.items()}
     for source_offset in before.sources:
-        moved = wanted.pop(source_offset.id, ())
+        moved = remaining.pop(source_offset.id, ())
         if not moved:
             intended.append(source_offset)
             continue
@@ -67,8 +67,8 @@ def edit_offsets(data: bytes, moves: Mapping[str, Iterable[Move]], *, subject: s
         intended.append(offset)
         changes += changed
         pieces.append((start, end, line))
-    if wanted:
-        raise refused(subject, f"a line of source {min(wanted)!r}, found none")
+    if remaining:
+        raise refused(subject, f"a line of source {min(remaining)!r}, found none")
     edited = replaced(text, pieces).encode("utf-8")
     try:
         proven = parse_offsets(edited) == replace(before, sources=tuple(intended))
@@ -96,15 +96,17 @@ def edit_initial(data: bytes, source: str, moves: Iterable[Move], *, subject: st
 
 
 def _edit_line(
-    one: SourceOffset, text: str, moves: tuple[Move, ...], subject: str
+    source_offset: SourceOffset, text: str, moves: tuple[Move, ...], subject: str
 ) -> tuple[SourceOffset, tuple[NumberChange, ...], str]:
-    if not one.is_kafka or one.damage is not None or one.negative:
-        raise refused(subject, f"Kafka offsets of source {one.id!r}, found {one.damage or 'something else'}")
-    wanted = by_place(moves, subject)
+    if not source_offset.is_kafka or source_offset.damage is not None or source_offset.negative:
+        raise refused(
+            subject, f"Kafka offsets of source {source_offset.id!r}, found {source_offset.damage or 'something else'}"
+        )
+    remaining = by_place(moves, subject)
     names = {move.topic: move.new_topic for move in moves}
     by_topic: defaultdict[str, list[Move]] = defaultdict(list)
-    for each in sorted(moves, key=lambda one: one.partition):
-        by_topic[each.topic].append(each)
+    for planned_move in sorted(moves, key=lambda move: move.partition):
+        by_topic[planned_move.topic].append(planned_move)
     parsed = _scan(text, subject)
     changes: list[NumberChange] = []
     pieces: list[tuple[int, int, str]] = []
@@ -121,37 +123,39 @@ def _edit_line(
         numbers: list[int] = []
         for partition, number, start, end in topic.partitions:
             at = TopicPartition(topic.name, partition)
-            move = wanted.pop(at, None)
+            move = remaining.pop(at, None)
             if move is None:
                 raise refused(subject, f"only partitions of the plan, found {at}")
             if move.old is not None and move.old != number:
                 raise refused(subject, f"{at} at {move.old:,} as in the plan, found {number:,}")
             partitions.append(partition)
             numbers.append(move.new)
-            changes.append(_change(one.id, move, number))
+            changes.append(_change(source_offset.id, move, number))
             if move.new != number:
                 pieces.append((start, end, str(move.new)))
-        added = [move for move in by_topic[topic.name] if move.topic_partition in wanted]
+        added = [move for move in by_topic[topic.name] if move.topic_partition in remaining]
         for move in added:
             if not move.added:
                 raise refused(subject, f"{move.topic_partition}, found no such partition")
-            del wanted[move.topic_partition]
+            del remaining[move.topic_partition]
             partitions.append(move.partition)
             numbers.append(move.new)
-            changes.append(_change(one.id, move, None))
+            changes.append(_change(source_offset.id, move, None))
         if added:
             text_of = ",".join(f'"{move.partition}":{move.new}' for move in added)
             pieces.append((topic.end, topic.end, f"{',' if topic.partitions else ''}{text_of}"))
         if partitions:
             results.append((new_name, tuple(partitions), tuple(numbers)))
-    if wanted:
-        raise refused(subject, f"{min(wanted)}, found no such partition")
-    return _as_offsets(one, results), tuple(changes), replaced(text, pieces)
+    if remaining:
+        raise refused(subject, f"{min(remaining)}, found no such partition")
+    return _as_offsets(source_offset, results), tuple(changes), replaced(text, pieces)
 
 
-def _as_offsets(one: SourceOffset, made: list[tuple[str, tuple[int, ...], tuple[int, ...]]]) -> SourceOffset:
-    offsets = tuple(TopicOffsets(topic=topic, partitions=parts, offsets=numbers) for topic, parts, numbers in made)
-    return replace(one, offsets=offsets)
+def _as_offsets(
+    source_offset: SourceOffset, topics: list[tuple[str, tuple[int, ...], tuple[int, ...]]]
+) -> SourceOffset:
+    offsets = tuple(TopicOffsets(topic=topic, partitions=parts, offsets=numbers) for topic, parts, numbers in topics)
+    return replace(source_offset, offsets=offsets)
 
 
 def _change(source: str, move: Move, before: int | None) -> NumberChange:

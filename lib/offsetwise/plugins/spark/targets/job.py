@@ -39,17 +39,17 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
     step, query_id = _written_query(steps, readers, application)
     run = None if query_id is None else _latest(application.runs, query_id)
     if query_id is None:
-        origin, told = (
+        origin, message = (
             JobOrigin.UNKNOWN,
             f"{step.place} has no metadata that can be read, so the id of its query is not known.",
         )
     elif run is None:
-        origin, told = _of_another(application, query_id)
+        origin, message = _of_another(application, query_id)
     elif target_type(step.target.kind).role is TargetRole.START:
-        origin, told = _seeded(run, step)
+        origin, message = _seeded(run, step)
     else:
-        origin, told = _judge(plan, step, application.runs, run, readers)
-    called = f"Application {application.id or application.address} ({application.state})"
+        origin, message = _judge(plan, step, application.runs, run, readers)
+    label = f"Application {application.id or application.address} ({application.state})"
     return VerifiedJob(
         target=step.target,
         address=application.address,
@@ -59,7 +59,7 @@ def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Rea
         expected=step.place,
         restored_from=None,
         origin=origin,
-        told=f"{called}: {told}{application.note and f' {application.note}'}",
+        told=f"{label}: {message}{application.note and f' {application.note}'}",
     )
 
 
@@ -77,8 +77,8 @@ def _written_query(
 ) -> tuple[ReceiptStep, str | None]:
     """Return the step whose checkpoint has the id of a query that ran, else the first one, with the id that it has."""
     ids = [(step, _query_id(readers.files(step.place, (_METADATA,)))) for step in steps]
-    seen = {run.query_id for run in application.runs}
-    return next(((step, query_id) for step, query_id in ids if query_id in seen), ids[0])
+    observed_ids = {run.query_id for run in application.runs}
+    return next(((step, query_id) for step, query_id in ids if query_id in observed_ids), ids[0])
 
 
 def _query_id(files: Mapping[str, bytes]) -> str | None:
@@ -133,9 +133,12 @@ def _judge(plan: Plan, step: ReceiptStep, runs: tuple[QueryRun, ...], run: Query
             f"query {run.query_id} began with batch {run.first_batch}, expected {first}: it runs on another checkpoint "
             f"with the same id, such as the original; expected {step.place}.",
         )
-    told = next((each for each in reversed(runs) if each.query_id == run.query_id and _shows(each, first)), None)
-    if told is not None and not has_opaque_positions(plan):
-        return _compared(plan, told, step)
+    conclusive_run = next(
+        (candidate for candidate in reversed(runs) if candidate.query_id == run.query_id and _shows(candidate, first)),
+        None,
+    )
+    if conclusive_run is not None and not has_opaque_positions(plan):
+        return _compared(plan, conclusive_run, step)
     return _on_the_folder(step, run, readers)
 
 

@@ -55,9 +55,9 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
         return Prediction(effect=EXCEPTION, told=f"{fails} With failOnDataLoss=false it would go on: {_jump(wrong)}")
     if wrong is not None:
         return wrong
-    unknown = first(rows, lambda row: row.raw.verdict is not RawVerdict.SAME)
-    if unknown is not None:
-        message = f"What the numbers point at on the new cluster was not read, for example at {named(unknown)}."
+    unread_row = first(rows, lambda row: row.raw.verdict is not RawVerdict.SAME)
+    if unread_row is not None:
+        message = f"What the numbers point at on the new cluster was not read, for example at {named(unread_row)}."
         return Prediction(effect=UNKNOWN, told=message)
     return SAME_PLACE
 
@@ -68,7 +68,7 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
     beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
     below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
     added = first(comparison.partitions, lambda row: row.old_offset is None and bool(offset_or_none(row.new.log_start)))
-    stopped = (each.message for each in comparison.findings if describe(each.code).continuing)
+    stopped = (finding.message for finding in comparison.findings if describe(finding.code).continuing)
     sentences = [f"The query fails: {message}" for message in stopped]
     if renamed is not None:
         sentences.append(
@@ -77,12 +77,14 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
     if beyond is not None:
         checkpoint = comparison.checkpoint
         last = None if checkpoint is None else checkpoint.details.last_planned_batch
-        left = (
+        leftover = (
             f"and leaves offsets/{0 if last is None else last + 1} with new numbers: a polluted checkpoint"
             if checkpoint is None or checkpoint.details.reruns_batch is None
             else f"because batch {checkpoint.details.reruns_batch} ends past the log"
         )
-        sentences.append(f"The query fails: {named(beyond)} lies past the new log's end, {beyond.new.hw:,}, {left}.")
+        sentences.append(
+            f"The query fails: {named(beyond)} lies past the new log's end, {beyond.new.hw:,}, {leftover}."
+        )
     if below is not None:
         sentences.append(f"The query fails: {named(below)} lies below the new log's start, {below.new.log_start:,}.")
     if added is not None:
@@ -107,16 +109,16 @@ def _option(plan: Plan) -> str:
             fix="Copy the checkpoint, or give every source its offsets by hand from the plan.",
         )
     topics = whole_topics(plan, by_partition(plan), otherwise="Spark refuses such a list")
-    results = {topic: {str(number): offset for number, offset in each} for topic, each in topics}
+    results = {topic: {str(number): offset for number, offset in offsets} for topic, offsets in topics}
     return json.dumps(results, separators=(",", ":"))
 
 
-def _draft(text: str, told: str) -> str:
+def _draft(text: str, message: str) -> str:
     """Wrap the JSON so that Spark fails at it, as it should: nobody agreed to these offsets."""
-    return json.dumps({told: json.loads(text)}, separators=(",", ":"))
+    return json.dumps({message: json.loads(text)}, separators=(",", ":"))
 
 
-def _against(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+def _objections(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
     yield from against_several(comparison, job)
     yield from against_anew(comparison, job, sink_rewound=sink_rewound)
 
@@ -130,8 +132,8 @@ def _stopped(plan: Plan) -> Iterator[GateCheck]:
     if None in (planned, committed):
         yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.")
     elif planned != committed:
-        left = "" if plan.dropped_batch is None else f" Batch {number(plan.dropped_batch)} is left out."
-        yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.{left}")
+        note = "" if plan.dropped_batch is None else f" Batch {number(plan.dropped_batch)} is left out."
+        yield GateCheck(outcome=Outcome.UNKNOWN, name="query stopped", told=f"When it was read: {batches}.{note}")
     else:
         yield GateCheck(outcome=Outcome.PASSED, name="no batch pending", told=f"When it was read: {batches}.")
 
@@ -162,11 +164,11 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
     results = {(pair.old_name, shard.partition) for pair in case.topics if pair.old for shard in pair.old.shards}
     new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in results]
     if new and case.checkpoint is not None and isinstance(case.checkpoint.details, SparkDetails):
-        held = held_by(case, [row.topic_partition for row in new])
+        sentence = held_by(case, [row.topic_partition for row in new])
         yield (
             f"The checkpoint does not name {many(len(new), 'shard')} of the stream, {new[0].topic_partition} first: an "
             "unedited query begins them where its option startingposition says, and with LATEST or a JSON of other "
-            f"shards skips what they hold.{f' {held}' if held else ''}"
+            f"shards skips what they hold.{f' {sentence}' if sentence else ''}"
         )
 
 
@@ -222,7 +224,7 @@ MOVING: Final = Moving(
         mime="application/json",
         draft=_draft,
         about="For a query that starts anew and gives up its state: the text of the option `startingOffsets`.",
-        against=_against,
+        objections=_objections,
         use='.option("startingOffsets", open("{0}").read())',
         began_as_told=_began_as_told,
     ),

@@ -35,18 +35,20 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
     Raises:
         PlanError: The batch is not retained, not committed, or not earlier than the last committed one.
     """
-    found = next((each for each in checkpoint.details.batches if each.id == batch), None)
+    match = next((candidate for candidate in checkpoint.details.batches if candidate.id == batch), None)
     last = checkpoint.details.last_committed_batch
-    if found is None or not found.committed or last is None or batch >= last:
+    if match is None or not match.committed or last is None or batch >= last:
         why = (
             "it is not retained"
-            if found is None
+            if match is None
             else "it is not committed"
-            if not found.committed
+            if not match.committed
             else "it is the last"
         )
         known = [
-            each.id for each in checkpoint.details.batches if each.committed and last is not None and each.id < last
+            candidate.id
+            for candidate in checkpoint.details.batches
+            if candidate.committed and last is not None and candidate.id < last
         ]
         there = f"{known[0]} to {known[-1]}" if known else "none"
         raise PlanError(
@@ -56,7 +58,7 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
         )
     return replace(
         checkpoint,
-        sources=tuple(_source(source, found) for source in checkpoint.sources),
+        sources=tuple(_source(source, match) for source in checkpoint.sources),
         details=checkpoint.details.without_pending(),
         pins=tuple(dict((*checkpoint.pins, *files)).items()),
     )
@@ -103,8 +105,8 @@ def _read_to(checkpoint: Checkpoint) -> dict[tuple[str, str, int], int]:
     }
 
 
-def _against(job: JobTraits) -> Iterator[Problem]:
+def _objections(job: JobTraits) -> Iterator[Problem]:
     return batch_ids(job, sink_rewound=False, what="Going back forms batches anew under ids it has seen")
 
 
-REWINDING: Final = Rewinding(to=rewound, file=_file_of, read_to=_read_to, against=_against)
+REWINDING: Final = Rewinding(to=rewound, file=_file_of, read_to=_read_to, objections=_objections)

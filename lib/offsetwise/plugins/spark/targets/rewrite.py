@@ -19,7 +19,7 @@ from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.model import Checkpoint, Plan, WrittenFile
-from offsetwise.plan.repair.draft import standing
+from offsetwise.plan.repair.draft import as_moving_plan
 from offsetwise.plan.target import has_opaque_positions
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from offsetwise.plugins.spark.engine.later_batches import Logs, after_batch, crc_of, crc_path
@@ -187,7 +187,7 @@ def _target(plan: Plan, logs: Logs, restart: Restart) -> _Target:
 def _rewound(batch: int, logs: Logs) -> _Target:
     if batch not in logs.planned or batch not in logs.committed:
         raise unfit(f"batch {batch} to be retained in offsets/ and commits/, found it gone")
-    before = [each for each in logs.planned if each < batch]
+    before = [number for number in logs.planned if number < batch]
     if batch > 0 and batch - 1 not in before:
         raise unfit(f"offsets/{batch - 1}, which Spark reads when it goes on after batch {batch}, found it gone")
     return _Target(batch=batch, pending=None, previous=before[-1] if before else None, drop_above=batch)
@@ -265,13 +265,13 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
         line = known.get(source)
         if line is not None and line.is_kafka:
             topics = {offset.topic for offset in line.offsets}
-            wanted = (move for move in moves if move.topic in topics)
+            relevant = (move for move in moves if move.topic in topics)
             moved = {move.topic_partition for move in moves}
-            left = ((at, offset) for at, offset in line.by_partition().items() if at not in moved)
+            unmoved = ((at, offset) for at, offset in line.by_partition().items() if at not in moved)
             here[source] = (
                 *(
                     Move(topic=m.topic, partition=m.partition, old=None, new_topic=m.new_topic, new=m.new, added=True)
-                    for m in wanted
+                    for m in relevant
                 ),
                 # A topic that left the subscription since: Spark uses the last batch's line alone.
                 *(
@@ -282,18 +282,18 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
                         new_topic=names.get(at.topic, at.topic),
                         new=offset,
                     )
-                    for at, offset in left
+                    for at, offset in unmoved
                 ),
             )
     yield _edited(f"offsets/{batch}", result, here)
 
 
-def _edited(path: str, found: tuple[bytes, OffsetFile], moves: Mapping[str, Iterable[Move]]) -> FileEdit:
-    for source in found[1].sources:
+def _edited(path: str, original: tuple[bytes, OffsetFile], moves: Mapping[str, Iterable[Move]]) -> FileEdit:
+    for source in original[1].sources:
         if source.is_kafka and source.offsets and source.id not in moves:
             raise unfit(f"a position for source {source.id} of {path}, found none in the plan")
-    edited: Edited = edit_offsets(found[0], moves, subject=path)
-    return FileEdit(path=path, before=found[0], after=edited.data, numbers=edited.changes)
+    edited: Edited = edit_offsets(original[0], moves, subject=path)
+    return FileEdit(path=path, before=original[0], after=edited.data, numbers=edited.changes)
 
 
 def _offsets(folder: FolderReader, batch: int | None) -> tuple[bytes, OffsetFile] | None:
@@ -316,14 +316,14 @@ def _checksums(folder: FolderReader, edits: Iterable[FileEdit]) -> Iterator[File
         yield FileEdit(path=path, before=data, after=crc_of(paths[path].after))
 
 
-def _prove(plan: Plan, folder: FolderReader, made: CheckpointRewrite, target: _Target) -> None:
+def _prove(plan: Plan, folder: FolderReader, rewrite: CheckpointRewrite, target: _Target) -> None:
     """Read the checkpoint as it will be, and refuse unless a restart finds exactly the planned positions."""
-    plan = standing(plan)
+    plan = as_moving_plan(plan)
     after = read_from(
         Overlay(
             folder=folder,
-            replaced={edit.path: edit.after for edit in made.edits},
-            dropped=_NO_STATE.union(made.dropped),
+            replaced={edit.path: edit.after for edit in rewrite.edits},
+            dropped=_NO_STATE.union(rewrite.dropped),
         ),
         batches=0,
     )
@@ -342,7 +342,7 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
     required = requirement(plan)
     if checkpoint.job_id != plan.job_id:
         return f"it is of the query {checkpoint.job_id}, and the plan is for {plan.job_id}."
-    plan = standing(plan)
+    plan = as_moving_plan(plan)
     reruns = plan.rewind_to is None and plan.dropped_batch is None
     pending = {point.batch for position in plan.positions for point in position.restart[1:] if reruns}
     if has_opaque_positions(plan) and required.last_planned_batch != required.last_committed_batch:
@@ -360,14 +360,14 @@ def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
         if bool(source.shards) == shards
         for position in positions_of(source)
     }
-    wanted = {}
+    expected = {}
     for planned_position in plan.positions:
         ends = [point.new for point in planned_position.restart[1:] if point.batch == pending]
         new_end = planned_position.new_offset if pending is not None and not planned_position.restart else None
         begin = place_of(planned_position) if shards else planned_position.new_offset
-        wanted[planned_position.source, planned_position.new_topic_partition] = (begin, ends[0] if ends else new_end)
-    if results == wanted and read.details.reruns_batch == pending:
+        expected[planned_position.source, planned_position.new_topic_partition] = (begin, ends[0] if ends else new_end)
+    if results == expected and read.details.reruns_batch == pending:
         return None
-    differing = sorted(key for key in {*results, *wanted} if results.get(key) != wanted.get(key))
+    differing = sorted(key for key in {*results, *expected} if results.get(key) != expected.get(key))
     shown = ", ".join(f"{at} of source {source}" for source, at in differing[:3])
     return shown or "another batch"

@@ -76,20 +76,20 @@ def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, readers: Readers, 
         results = _at_line(data)
     except GarbledError as error:
         return for_all(plan, Turnout.DIFFERENT, f"{step.place} is garbled: {error}.")
-    made = []
+    observations = []
     for position in plan.positions:
-        stands = results.get(position.new_topic_partition)
-        same = stands == position.new_offset
-        message = f"{position.new_topic_partition}: {step.place} gives {number(stands)}"
-        made.append(
+        offset = results.get(position.new_topic_partition)
+        same = offset == position.new_offset
+        message = f"{position.new_topic_partition}: {step.place} gives {number(offset)}"
+        observations.append(
             Seen(
-                found=stands,
+                found=offset,
                 turnout=Turnout.CONFIRMED if same else Turnout.DIFFERENT,
                 told=f"{message}, as planned." if same else f"{message}, expected {position.new_offset:,}.",
             )
         )
-    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in made):
-        return made
+    if checkpoint is None or any(observation.turnout is Turnout.DIFFERENT for observation in observations):
+        return observations
     return began(plan, step, readers, checkpoint, fresh=True)
 
 
@@ -188,4 +188,4 @@ def _of(sources: Mapping[str, Places], source: str, key: TopicPartition) -> int 
     """Return the offset of a partition in its source; a plan from a group names none, then any source that has it."""
     if source in sources:
         return sources[source].get(key)
-    return next((places[key] for places in sources.values() if key in places), None) if not source else None
+    return next((offsets[key] for offsets in sources.values() if key in offsets), None) if not source else None

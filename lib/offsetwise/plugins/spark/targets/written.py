@@ -22,8 +22,8 @@ def later_batch(step: ReceiptStep, names: Names) -> str | None:
         step: What was written.
         names: The names in `offsets` and `commits`.
     """
-    kept = [int(file.path[8:]) for file in step.files if file.sha256 is not None and _PLANNED.fullmatch(file.path)]
-    newest = max(kept, default=-1)
+    batches = [int(file.path[8:]) for file in step.files if file.sha256 is not None and _PLANNED.fullmatch(file.path)]
+    newest = max(batches, default=-1)
     for log in LOGS:
         for name in names(log):
             if BATCH.fullmatch(name) and int(name) > newest:

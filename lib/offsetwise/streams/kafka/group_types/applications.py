@@ -67,7 +67,7 @@ def internal_topics(groups: Collection[str], topics: Iterable[str]) -> Mapping[s
     """
     results: dict[str, list[str]] = defaultdict(list)
     for topic in sorted(topics):
-        ending = next((each for each in (CHANGELOG, REPARTITION) if topic.endswith(each)), None)
+        ending = next((suffix for suffix in (CHANGELOG, REPARTITION) if topic.endswith(suffix)), None)
         if ending is None:
             continue
         begin = topic.removesuffix(ending)

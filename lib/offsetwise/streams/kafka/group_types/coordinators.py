@@ -40,7 +40,9 @@ def group_coordinators(wire: Wire, groups: Iterable[str]) -> tuple[dict[int, lis
         if response is not None and single:
             results = {share[0]: (response.node_id, response.error_code)}
         elif response is not None:
-            results = {each.key: (each.node_id, each.error_code) for each in response.coordinators}
+            results = {
+                coordinator.key: (coordinator.node_id, coordinator.error_code) for coordinator in response.coordinators
+            }
         for name in share:  # and nothing else, whatever the broker answers about
             node, code = results.get(name, (-1, int(KafkaError.COORDINATOR_NOT_AVAILABLE)))
             if code == 0:

@@ -79,22 +79,22 @@ def _start_offsets(wire: Wire, names: Iterable[str]) -> dict[str, _Answer]:
     if wire.highest(_DESCRIBE_SHARE_GROUP_OFFSETS) is None:
         return dict.fromkeys(names, ((), _UNKNOWN_REQUEST))
     results: dict[str, _Answer] = {}
-    left = dict.fromkeys(names, _UNANSWERED)
-    while left:
-        nodes, refused = group_coordinators(wire, left)
+    remaining = dict.fromkeys(names, _UNANSWERED)
+    while remaining:
+        nodes, refused = group_coordinators(wire, remaining)
         answers = {name: ((), _failure(code)) for name, code in refused.items()}
         for node, there in nodes.items():
             for first in range(0, len(there), _GROUPS_PER_REQUEST):
-                answers |= _asked(wire, node, there[first : first + _GROUPS_PER_REQUEST])
+                answers |= _described(wire, node, there[first : first + _GROUPS_PER_REQUEST])
         again = {*refused, *(name for name, answer in answers.items() if answer is None)}
         results |= {name: answer for name, answer in answers.items() if answer is not None}
-        left = {name: why for name, why in left.items() if name in again or name not in results}
-        if left and not wire.may_go_on():
+        remaining = {name: why for name, why in remaining.items() if name in again or name not in results}
+        if remaining and not wire.may_go_on():
             break
-    return dict.fromkeys(left, ((), _UNANSWERED)) | results
+    return dict.fromkeys(remaining, ((), _UNANSWERED)) | results
 
 
-def _asked(wire: Wire, node: int, names: list[str]) -> dict[str, Any]:
+def _described(wire: Wire, node: int, names: list[str]) -> dict[str, Any]:
     """Ask one coordinator about groups; None is of one that is to be asked about again."""
     described = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
     request = DescribeShareGroupOffsetsRequest(groups=[described(group_id=name, topics=None) for name in names])

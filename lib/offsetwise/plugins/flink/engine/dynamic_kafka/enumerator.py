@@ -83,7 +83,7 @@ def read_dynamic_enumerator(cursor: Cursor) -> DynamicEnumerator:
         for _ in range(inner.count("retained clusters", least=14)):
             retained.append(_enumerator(inner, version, retained=True))
     inner.finished("an enumerator")
-    names = [each.cluster for each in (*clusters, *retained)]
+    names = [cluster.cluster for cluster in (*clusters, *retained)]
     if len(set(names)) != len(names):
         raise inner.damaged("expected every cluster once, found one twice")
     return DynamicEnumerator(version, size_at, tuple(streams), tuple(clusters), tuple(retained))

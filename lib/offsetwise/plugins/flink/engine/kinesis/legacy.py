@@ -71,7 +71,7 @@ def read_fields(cursor: Cursor) -> LegacyFields:
         DamagedError: It is no such element.
     """
     if cursor.byte("an element") != 2:
-        raise DamagedError(cursor.place - 1, "expected an element of the legacy consumer, found another one")
+        raise DamagedError(cursor.byte_offset - 1, "expected an element of the legacy consumer, found another one")
     fields = dict(zip(_LEGACY_FIELDS, (_optional_text(cursor, name) for name in _LEGACY_FIELDS), strict=True))
     stream, shard = fields["streamName"], fields["shardId"]
     if stream is None or shard is None or not _STREAM.fullmatch(stream) or not SHARD.fullmatch(shard):
@@ -79,14 +79,14 @@ def read_fields(cursor: Cursor) -> LegacyFields:
     number_class = _varint(cursor, "the class of a sequence number")
     if cursor.byte("a sequence number") != 1:
         raise cursor.damaged("expected a sequence number, found none")
-    kept = _signed(_varint(cursor, "the hash of a sequence number"))
+    stored_hash = _signed(_varint(cursor, "the hash of a sequence number"))
     if cursor.byte("a sequence number") != 1:
         raise cursor.damaged("expected the text of a sequence number, found none")
     text = _marked_text(cursor)
     sub = _signed(_varint(cursor, "a sub-sequence number", most=70))
     cursor.finished("an element of the legacy consumer")
     legacy_fields = LegacyFields(shard=fields, number_class=number_class, text=text, sub=sub)
-    if kept != legacy_fields.hash:
+    if stored_hash != legacy_fields.hash:
         raise cursor.damaged(f"expected the hash of {text[:140]!r} and {sub}, found another one")
     return legacy_fields
 
@@ -97,7 +97,7 @@ def read_legacy(cursor: Cursor) -> ShardSplit:
     Raises:
         DamagedError: It is no such element.
     """
-    place = cursor.place
+    byte_offset = cursor.byte_offset
     legacy_fields = read_fields(cursor)
     fields = legacy_fields.shard
     low, high = (hash_of(cursor, fields[name], name) for name in ("startingHashKey", "endingHashKey"))
@@ -112,7 +112,7 @@ def read_legacy(cursor: Cursor) -> ShardSplit:
         first=None if first is None else sequence_number(first),
         parents=tuple(sorted(parent for parent in parents if parent)),
     )
-    return ShardSplit(shard, KINESIS, place)
+    return ShardSplit(shard, KINESIS, byte_offset)
 
 
 def _legacy_position(cursor: Cursor, text: str, sub: int) -> ShardPlace:
@@ -142,11 +142,11 @@ def _optional_text(cursor: Cursor, what: str) -> str | None:
 
 def _marked_text(cursor: Cursor) -> str:
     """Read a text of ASCII whose last byte is marked."""
-    made = bytearray()
-    while not made or not made[-1] & 0x80:
-        made.append(cursor.byte("a sequence number"))
-    made[-1] &= 0x7F
-    return made.decode("ascii")
+    characters = bytearray()
+    while not characters or not characters[-1] & 0x80:
+        characters.append(cursor.byte("a sequence number"))
+    characters[-1] &= 0x7F
+    return characters.decode("ascii")
 
 
 def _varint(cursor: Cursor, what: str, *, most: int = 35) -> int:

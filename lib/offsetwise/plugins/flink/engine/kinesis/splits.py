@@ -72,7 +72,7 @@ class ShardSplit:
 
     shard: Shard
     kind: str
-    place: int
+    byte_offset: int
     """Where it begins in its file."""
     fields: SplitFields | None = None
     """None of other sources than KinesisStreamsSource."""
@@ -106,21 +106,21 @@ def read_split(cursor: Cursor) -> ShardSplit:
     Raises:
         DamagedError: It is a split of another source, or damaged.
     """
-    place = cursor.place
+    byte_offset = cursor.byte_offset
     outer = cursor.int32("the length of a split")
-    if outer != cursor.left:
-        raise cursor.damaged(f"expected a split of {cursor.left:,} bytes, found the length {outer:,}")
+    if outer != cursor.remaining:
+        raise cursor.damaged(f"expected a split of {cursor.remaining:,} bytes, found the length {outer:,}")
     version = cursor.int32("the version of a split")
     inner = cursor.int32("the length of a split")
-    if inner != cursor.left:
-        raise cursor.damaged(f"expected a split of {cursor.left:,} bytes, found the length {inner:,}")
-    return _split(cursor, version, place)
+    if inner != cursor.remaining:
+        raise cursor.damaged(f"expected a split of {cursor.remaining:,} bytes, found the length {inner:,}")
+    return _split(cursor, version, byte_offset)
 
 
-def _split(cursor: Cursor, version: int, place: int) -> ShardSplit:
+def _split(cursor: Cursor, version: int, byte_offset: int) -> ShardSplit:
     plain = _plain_split(cursor, version)
     if plain is not None:
-        return split_of(plain, place)
+        return split_of(plain, byte_offset)
     if not 0 <= version <= LAST_SPLIT_VERSION:
         raise cursor.damaged(f"expected a split of version 0 to {LAST_SPLIT_VERSION}, found version {version:,}")
     arn = cursor.text("the ARN of a stream")
@@ -129,7 +129,7 @@ def _split(cursor: Cursor, version: int, place: int) -> ShardSplit:
         raise cursor.damaged(f"expected the ARN of a stream, found {arn[:120]!r}")
     shard = _matching(cursor, "the id of a shard", SHARD)
     if service == "dynamodb":
-        return _split_of_table(cursor, version, place, Shard(id=shard, stream=arn, position=TRIM_HORIZON))
+        return _split_of_table(cursor, version, byte_offset, Shard(id=shard, stream=arn, position=TRIM_HORIZON))
     position = _position(cursor)
     low = high = None
     parents: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def _split(cursor: Cursor, version: int, place: int) -> ShardSplit:
             high=high,
             finished=finished,
         ),
-        place,
+        byte_offset,
     )
 
 
@@ -183,7 +183,7 @@ def _plain_split(cursor: Cursor, version: int) -> SplitFields | None:
         arn=arn,
         shard=shard.decode("ascii"),
         position=TRIM_HORIZON if number is None else after(int(number)),
-        parents=tuple(each.decode("ascii") for each in _PARENT.findall(parents)),
+        parents=tuple(parent.decode("ascii") for parent in _PARENT.findall(parents)),
         low=first,
         high=last,
         finished=finished == b"\x01",
@@ -205,7 +205,7 @@ def _service(arn: str) -> str | None:
     return None if match is None else match[1]
 
 
-def split_of(fields: SplitFields, place: int = 0) -> ShardSplit:
+def split_of(fields: SplitFields, byte_offset: int = 0) -> ShardSplit:
     """Return the shard that a split of KinesisStreamsSource is about."""
     shard = Shard(
         id=fields.shard,
@@ -215,7 +215,7 @@ def split_of(fields: SplitFields, place: int = 0) -> ShardSplit:
         high=fields.high,
         parents=tuple(sorted(fields.parents)),
     )
-    return ShardSplit(shard, KINESIS, place, fields)
+    return ShardSplit(shard, KINESIS, byte_offset, fields)
 
 
 def _position(cursor: Cursor) -> ShardPlace:
@@ -239,7 +239,7 @@ def _position(cursor: Cursor) -> ShardPlace:
     )
 
 
-def _split_of_table(cursor: Cursor, version: int, place: int, made: Shard) -> ShardSplit:
+def _split_of_table(cursor: Cursor, version: int, byte_offset: int, shard: Shard) -> ShardSplit:
     """Read the rest of a split of DynamoDB Streams. The children that version 2 keeps are passed over."""
     kind, text = cursor.text("the kind of a position"), None
     if cursor.flag("whether a position has a marker") and cursor.flag("whether the marker is a sequence number"):
@@ -256,9 +256,9 @@ def _split_of_table(cursor: Cursor, version: int, place: int, made: Shard) -> Sh
     if version > 0 and cursor.flag("whether a shard is finished"):
         position = SHARD_END
     if version > 1 and cursor.count("children"):
-        cursor.skip(cursor.left, "the children")
+        cursor.skip(cursor.remaining, "the children")
     cursor.finished("a split")
-    return ShardSplit(replace(made, position=position, parents=parents), OF_TABLES, place)
+    return ShardSplit(replace(shard, position=position, parents=parents), OF_TABLES, byte_offset)
 
 
 def read_enumerator(cursor: Cursor) -> ShardEnumerator:
@@ -310,19 +310,19 @@ def _listed(cursor: Cursor, *, status: bool) -> tuple[list[ShardSplit], int]:
     splits = []
     number = cursor.count("splits", least=0)
     version = cursor.int32("the version of a split")
-    if number * 8 > cursor.left:
+    if number * 8 > cursor.remaining:
         raise cursor.damaged("expected the splits of a source, found something else")
     for _ in range(number):
         size = cursor.count("bytes of a split")
-        place = cursor.place
+        byte_offset = cursor.byte_offset
         at = cursor.skip(size, "a split")
-        split = _split(Cursor(cursor.data, at, at + size, base=cursor.base), version, place)
+        split = _split(Cursor(cursor.data, at, at + size, base=cursor.base), version, byte_offset)
         if status:
             state = cursor.int32("whether a split is assigned")
             if not 0 <= state <= 2:
                 raise cursor.damaged(f"expected whether a split is assigned, 0 to 2, found {state:,}")
             shard = replace(split.shard, waits=True) if state == UNASSIGNED else split.shard
-            split = ShardSplit(shard, split.kind, split.place, split.fields, state)
+            split = ShardSplit(shard, split.kind, split.byte_offset, split.fields, state)
         splits.append(split)
     return splits, version
 
@@ -336,10 +336,10 @@ def _matching(cursor: Cursor, what: str, pattern: re.Pattern[str]) -> str:
 
 def _hash(cursor: Cursor, what: str) -> int:
     text = cursor.text(what)
-    found = hash_key(text)
-    if found is None:
+    key = hash_key(text)
+    if key is None:
         raise _no_hash(cursor, text, what)
-    return found
+    return key
 
 
 def hash_of(cursor: Cursor, text: str | None, what: str) -> int | None:
@@ -348,10 +348,10 @@ def hash_of(cursor: Cursor, text: str | None, what: str) -> int | None:
     Raises:
         DamagedError: The text is none.
     """
-    found = None if text is None else hash_key(text)
-    if text is not None and found is None:
+    key = None if text is None else hash_key(text)
+    if text is not None and key is None:
         raise _no_hash(cursor, text, what)
-    return found
+    return key
 
 
 def _no_hash(cursor: Cursor, text: str, what: str) -> DamagedError:

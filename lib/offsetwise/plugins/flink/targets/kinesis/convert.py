@@ -26,7 +26,11 @@ NOWHERE_ELSE: Final[Mapping[str, ShardPlace]] = {}
 
 
 def converted(
-    entry: OperatorEntry, metadata: Metadata, opened: Opened, arn: str, places: Mapping[str, ShardPlace] = NOWHERE_ELSE
+    entry: OperatorEntry,
+    metadata: Metadata,
+    opened: Opened,
+    arn: str,
+    positions: Mapping[str, ShardPlace] = NOWHERE_ELSE,
 ) -> Piece:
     """Return the operator of a legacy consumer as one of KinesisStreamsSource.
 
@@ -35,7 +39,7 @@ def converted(
         metadata: All that its file says.
         opened: The bytes of its state.
         arn: Of the stream that it reads: the legacy consumer names it without region and account.
-        places: Where shards begin, by their id; one that is not there begins where it is.
+        positions: Where shards begin, by their id; one that is not there begins where it is.
 
     Raises:
         DamagedError: Its state is.
@@ -49,8 +53,8 @@ def converted(
     streams = sorted({split.shard.stream or "" for split in splits})
     if streams != [arn.rpartition("/")[2]]:
         raise NotEditableError(f"shards of {', '.join(streams)}, where the ARN is {arn}")
-    shards = [_fields(split, arn, places.get(split.shard.id, split.shard.position)) for split in splits]
-    beyond = places.keys() - {shard.shard for shard in shards}
+    shards = [_fields(split, arn, positions.get(split.shard.id, split.shard.position)) for split in splits]
+    beyond = positions.keys() - {shard.shard for shard in shards}
     if beyond:
         raise NotEditableError(f"no {min(beyond)}, for which the plan has a position")
     if len({shard.shard for shard in shards}) != len(shards):
@@ -111,10 +115,10 @@ def _elements(entry: OperatorEntry, subtask: Subtask, opened: Opened) -> Iterato
 
 def _fields(split: ShardSplit, arn: str, position: ShardPlace) -> SplitFields:
     shard = split.shard
-    kept = position in (SHARD_END, TRIM_HORIZON) or (
+    is_portable = position in (SHARD_END, TRIM_HORIZON) or (
         position.place is Place.AT_TIMESTAMP and position.at_ms is not None
     )
-    if not kept and (position.place is not Place.AFTER or position.sub is not None):
+    if not is_portable and (position.place is not Place.AFTER or position.sub is not None):
         raise NotEditableError(f"{shard.id} at {position}, which the new source cannot go on from")
     if shard.low is None or shard.high is None:
         raise NotEditableError(f"{shard.id} without its hash keys")

@@ -92,15 +92,17 @@ def _coordinator(cursor: Cursor, moves: ShardMoves, added: Sequence[SplitFields]
     return [] if after == before else [Piece(begun, cursor.end, after)]
 
 
-def _with(found: ShardEnumerator, added: Sequence[SplitFields]) -> ShardEnumerator:
+def _with(enumerator: ShardEnumerator, added: Sequence[SplitFields]) -> ShardEnumerator:
     """Add shards that no reader has: nobody would find those up to the last one that the source has seen."""
     if not added:
-        return found
-    if found.version == 0:
+        return enumerator
+    if enumerator.version == 0:
         raise NotEditableError(f"a coordinator of version 0, which cannot hold {added[0].shard}")
-    waiting = (replace(split_of(replace(fields, version=found.split_version)), status=UNASSIGNED) for fields in added)
-    last = max(found.last or "", *(fields.shard for fields in added))
-    return replace(found, splits=(*found.splits, *waiting), last=last)
+    waiting = (
+        replace(split_of(replace(fields, version=enumerator.split_version)), status=UNASSIGNED) for fields in added
+    )
+    last = max(enumerator.last or "", *(fields.shard for fields in added))
+    return replace(enumerator, splits=(*enumerator.splits, *waiting), last=last)
 
 
 def _known(split: ShardSplit, moves: ShardMoves) -> ShardSplit:

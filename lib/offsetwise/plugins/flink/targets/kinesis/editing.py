@@ -43,19 +43,19 @@ from offsetwise.storage.memory import HeldFolder
 from offsetwise.wording import number
 
 
-def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> EditedSavepoint:
+def edited_savepoint(plan: Plan, contents: Mapping[str, bytes], *, uri: str) -> EditedSavepoint:
     """Edit a savepoint.
 
     Args:
         plan: Every shard of every source of Kinesis is in it.
-        held: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
+        contents: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
         uri: The savepoint, for errors.
 
     Raises:
         ApplyError: It may not be edited, or the plan does not fit it.
         OffsetwiseError: It cannot be read.
     """
-    before, metadata, opened = open_savepoint(held, uri)
+    before, metadata, opened = open_savepoint(contents, uri)
     making = Making(opened=opened)
     editing = _Editing(plan=plan, metadata=metadata, making=making, uri=uri)
     changes: defaultdict[str, list[NumberChange]] = defaultdict(list)
@@ -75,8 +75,8 @@ def edited_savepoint(plan: Plan, held: Mapping[str, bytes], *, uri: str) -> Edit
             changes[making.kept_in.get((entry.id, change.topic, change.partition), METADATA)].append(change)
     if positions:
         raise refused(uri, f"a source of Kinesis {positions[0].source!r}, found none")
-    files = making.files(held)
-    prove(plan, before, HeldFolder(uri=uri, files={**held, **files}), ids)
+    files = making.files(contents)
+    prove(plan, before, HeldFolder(uri=uri, files={**contents, **files}), ids)
     return EditedSavepoint(files=files, changes={name: tuple(changes[name]) for name in files})
 
 
@@ -130,17 +130,23 @@ class _Editing:
         splits = Splits.of(splits_of(_only(self.plan, planned), min(arns)))
         self.making.add(METADATA, [anew(entry, self.metadata, self.making.opened, splits, state=READER_STATE)])
 
-    def _move(self, one: PlannedPosition, at: Mapping[TopicPartition, SourcePosition]) -> ShardMove:
-        position, place = at.get(one.topic_partition), begin_of(one)
-        moved = position is not None and (in_several(one.old_offset) or position.offset == one.old_offset)
+    def _move(self, planned: PlannedPosition, at: Mapping[TopicPartition, SourcePosition]) -> ShardMove:
+        position, new_position = at.get(planned.topic_partition), begin_of(planned)
+        moved = position is not None and (in_several(planned.old_offset) or position.offset == planned.old_offset)
         if position is None or not isinstance(position.offset, ShardPlace) or not moved:
-            found = "no such shard" if position is None else position.offset
-            raise refused(self.uri, f"{one.topic_partition} at {number(one.old_offset)} as in the plan, found {found}")
-        if place is None:
-            wanted = f"a position of {one.topic_partition} that Flink can begin at"
-            raise refused(self.uri, f"{wanted}, found {one.new_offset:,} in the plan")
+            current = "no such shard" if position is None else position.offset
+            raise refused(
+                self.uri, f"{planned.topic_partition} at {number(planned.old_offset)} as in the plan, found {current}"
+            )
+        if new_position is None:
+            expected = f"a position of {planned.topic_partition} that Flink can begin at"
+            raise refused(self.uri, f"{expected}, found {planned.new_offset:,} in the plan")
         return ShardMove(
-            topic=one.topic, partition=one.partition, old=position.offset, new_topic=one.new_topic, new=place
+            topic=planned.topic,
+            partition=planned.partition,
+            old=position.offset,
+            new_topic=planned.new_topic,
+            new=new_position,
         )
 
 

@@ -60,13 +60,13 @@ def misplaced(plan: Plan, read: Checkpoint) -> bool:
         for at in source.shards
         if at.position != SHARD_END
     }
-    wanted = {}
+    expected = {}
     for position in plan.positions:
-        key, place = (_named(position.source, read), shard_id(position.partition)), begin_of(position)
-        new = position.old_offset is None and place == TRIM_HORIZON
-        if place is not None and place != SHARD_END and (key in results or not new):
-            wanted[key] = place
-    return results != wanted
+        key, new_position = (_named(position.source, read), shard_id(position.partition)), begin_of(position)
+        new = position.old_offset is None and new_position == TRIM_HORIZON
+        if new_position is not None and new_position != SHARD_END and (key in results or not new):
+            expected[key] = new_position
+    return results != expected
 
 
 def _of(source: str, ids: Collection[str]) -> bool:

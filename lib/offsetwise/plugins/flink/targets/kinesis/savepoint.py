@@ -96,7 +96,7 @@ def source_state(splits: Splits, *, parallelism: int, max_parallelism: int) -> b
     Raises:
         NotEditableError: A split cannot hold its position.
     """
-    dealt = [splits.read[each::parallelism] for each in range(parallelism)]
+    dealt = [splits.read[subtask::parallelism] for subtask in range(parallelism)]
     subtasks = [_subtask(index, mine) for index, mine in enumerate(dealt) if mine]
     coordinator = _inline("coordinator", splits.coordinator)
     return int32(parallelism) + int32(max_parallelism) + coordinator + int32(len(subtasks)) + b"".join(subtasks)
@@ -116,11 +116,11 @@ def _subtask(index: int, splits: Sequence[SplitFields]) -> bytes:
 
 
 def _reader_handle(index: int, splits: Sequence[SplitFields]) -> bytes:
-    places, blob = [], _BLOB_HEADER
+    offsets, blob = [], _BLOB_HEADER
     for split in splits:
-        places.append(int64(len(blob)))
+        offsets.append(int64(len(blob)))
         blob += split_element(split)
-    listed = text(READER_STATE) + _SPLIT_AMONG_SUBTASKS + int32(len(places)) + b"".join(places)
+    listed = text(READER_STATE) + _SPLIT_AMONG_SUBTASKS + int32(len(offsets)) + b"".join(offsets)
     return _OPERATOR_STATE + int32(1) + listed + _inline(f"splits of subtask {index}", blob)
 
 

@@ -45,20 +45,20 @@ class SavepointSettings(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if (impossible := self._asked().impossible) is not None:
+        if (impossible := self._request().impossible) is not None:
             raise ValueError(impossible)
         return self
 
     def plan_fields(self) -> Mapping[str, Any]:
         """Return the field of a plan of format version 1 that holds them."""
-        return {"savepoint": self._asked()}
+        return {"savepoint": self._request()}
 
     @property
     def stream(self) -> str | None:
         """The ARN."""
         return self.stream_arn
 
-    def _asked(self) -> NewSavepoint:
+    def _request(self) -> NewSavepoint:
         return NewSavepoint(
             uid=self.uid,
             stream_arn=self.stream_arn,
@@ -67,14 +67,14 @@ class SavepointSettings(Settings):
         )
 
 
-def stated(asked: NewSavepoint | None) -> Recorded:
+def stated(request: NewSavepoint | None) -> Recorded:
     """Return what a plan says of a savepoint that is made, as `--set` has it."""
-    if asked is None:
+    if request is None:
         return ()
     values = {
-        "uid": asked.uid,
-        "stream_arn": asked.stream_arn,
-        "parallelism": asked.parallelism,
-        "max_parallelism": asked.max_parallelism,
+        "uid": request.uid,
+        "stream_arn": request.stream_arn,
+        "parallelism": request.parallelism,
+        "max_parallelism": request.max_parallelism,
     }
     return texts({key: value for key, value in values.items() if value is not None})

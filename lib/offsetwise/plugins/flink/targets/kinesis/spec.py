@@ -45,14 +45,14 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
     """
     ranges = ranges_of(plan)
     splits = []
-    for one in sorted(plan.positions, key=lambda planned_position: planned_position.partition, reverse=True):
-        shard, position = ranges.get(one.new_topic_partition), place_of(one)
+    for planned in sorted(plan.positions, key=lambda planned_position: planned_position.partition, reverse=True):
+        shard, position = ranges.get(planned.new_topic_partition), place_of(planned)
         if shard is not None and position is not None:
             splits.append(
                 SplitFields(
                     version=NEW_SPLIT_VERSION,
                     arn=arn,
-                    shard=shard_id(one.partition),
+                    shard=shard_id(planned.partition),
                     position=TRIM_HORIZON if position.place is Place.SHARD_END else position,
                     parents=tuple(map(shard_id, shard.parents)),
                     low=shard.low,
@@ -67,11 +67,11 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
     """Report which positions cannot be splits of one source, and which shards would never be read."""
     yield from against_places(plan)
     ranges = ranges_of(plan)
-    unknown = sorted(position.partition for position in plan.positions if position.new_topic_partition not in ranges)
-    if unknown:
+    unresolved = sorted(position.partition for position in plan.positions if position.new_topic_partition not in ranges)
+    if unresolved:
         yield from shards_unknown(
-            f"The hash keys of {shard_id(unknown[0])} are not known"
-            + (f", nor those of {many(len(unknown) - 1, 'more shard')}" if len(unknown) > 1 else "")
+            f"The hash keys of {shard_id(unresolved[0])} are not known"
+            + (f", nor those of {many(len(unresolved) - 1, 'more shard')}" if len(unresolved) > 1 else "")
             + ": neither the stream nor the checkpoint told them."
         )
     yield from _against_left(plan)
@@ -105,22 +105,22 @@ def is_legacy(details: FlinkDetails) -> bool:
 def _against_left(plan: Plan) -> Iterator[Problem]:
     ranges, planned = ranges_of(plan), {position.new_topic_partition for position in plan.positions}
     last = max((position.partition for position in plan.positions), default=-1)
-    left = sorted(
+    missing = sorted(
         key for key, shard in ranges.items() if not shard.closed and key not in planned and key.partition <= last
     )
-    if left:
+    if missing:
         yield from shards_unknown(
-            f"{shard_id(left[0].partition)} of {left[0].topic!r} is open, and the plan has no position for it: a "
+            f"{shard_id(missing[0].partition)} of {missing[0].topic!r} is open, and the plan has no position for it: a "
             "source that has seen a later shard would never read it."
         )
 
 
 def against_places(plan: Plan) -> Iterator[Problem]:
     """Report which positions no split can hold, and that the source would not take aggregates apart."""
-    for each in plan.findings:
-        if each.code == aggregated.code:
+    for reported in plan.findings:
+        if reported.code == aggregated.code:
             yield aggregated.problem(
-                f"{each.message} KinesisStreamsSource takes an aggregate for one record.", fix=each.remedy
+                f"{reported.message} KinesisStreamsSource takes an aggregate for one record.", fix=reported.remedy
             )
     for position in plan.positions:
         if place_of(position) is None:
@@ -135,29 +135,29 @@ def arn_of(plan: Plan, stream: str) -> str | None:
     return arn if arn.startswith("arn:") and stream_name(arn) == stream else None
 
 
-def place_of(one: PlannedPosition) -> ShardPlace | None:
+def place_of(position: PlannedPosition) -> ShardPlace | None:
     """Return what a split would hold of a position; None where it cannot hold it."""
-    place = begin_of(one)
-    return None if place is None or place.sub is not None else place
+    new_position = begin_of(position)
+    return None if new_position is None or new_position.sub is not None else new_position
 
 
-def begin_of(one: PlannedPosition) -> ShardPlace | None:
+def begin_of(position: PlannedPosition) -> ShardPlace | None:
     """Return where a source of Flink begins, which keeps places inside aggregates where it is the legacy consumer."""
-    place = one.new_offset
-    if not isinstance(place, ShardPlace):
+    new_position = position.new_offset
+    if not isinstance(new_position, ShardPlace):
         return None
-    if one.start is Start.EARLIEST:
+    if position.start is Start.EARLIEST:
         return TRIM_HORIZON
-    match place:
+    match new_position:
         case ShardPlace(place=Place.TRIM_HORIZON | Place.SHARD_END | Place.AFTER):
-            return place
+            return new_position
         case ShardPlace(place=Place.AT_TIMESTAMP, at_ms=int()):
-            return place
+            return new_position
     return None
 
 
-def _why(one: PlannedPosition) -> str:
-    match one.new_offset:
+def _why(position: PlannedPosition) -> str:
+    match position.new_offset:
         case ShardPlace(place=Place.AFTER):
             return "it has no position inside an aggregate"
         case ShardPlace(place=Place.AT):
@@ -185,9 +185,9 @@ def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
     rank=360,
     stage=Stage.PLAN,
 )
-def new_savepoint(asked: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str]:
+def new_savepoint(request: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str]:
     """A job takes a savepoint by the uid of its source, its ARN and its maximum parallelism."""
-    uid, arn = asked.uid or "", asked.stream_arn
+    uid, arn = request.uid or "", request.stream_arn
     if not uid.strip() or len(uid) > _LONGEST_UID or invisible(uid):
         yield f"Expected the source's uid, up to {_LONGEST_UID} characters that can be seen, found {uid[:80]!a}."
     elif "/" in uid or "\\" in uid:
@@ -197,8 +197,8 @@ def new_savepoint(asked: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str
         yield f"Expected the ARN of a stream, arn:aws:kinesis:REGION:ACCOUNT:stream/NAME, found {arn[:200]!r}."
     elif streams != (name,):
         yield f"The ARN is of stream {name!r}, and the positions are of {', '.join(map(repr, streams)) or 'none'}."
-    if not 1 <= (asked.parallelism or 0) <= (asked.max_parallelism or 0) <= _MOST:
+    if not 1 <= (request.parallelism or 0) <= (request.max_parallelism or 0) <= _MOST:
         yield (
             f"Expected a parallelism up to the maximum parallelism, and that up to {_MOST:,}, found "
-            f"{number(asked.parallelism)} and {number(asked.max_parallelism)}."
+            f"{number(request.parallelism)} and {number(request.max_parallelism)}."
         )

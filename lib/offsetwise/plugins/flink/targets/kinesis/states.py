@@ -69,27 +69,27 @@ def coordinator_state(
     """
     if split_version is None:
         split_version = splits[0][0].version if splits else NEW_SPLIT_VERSION
-    seen = flag(False) if last is None else flag(True) + text(last)
+    last_seen = flag(False) if last is None else flag(True) + text(last)
     listed = b"".join(sized(_split(fields)) + (b"" if status is None else int32(status)) for fields, status in splits)
-    data = seen + int32(len(splits)) + int32(split_version) + listed
+    data = last_seen + int32(len(splits)) + int32(split_version) + listed
     return int32(wrapped) + int32(version) + sized(data)
 
 
-def enumerator_state(found: ShardEnumerator) -> bytes:
+def enumerator_state(enumerator: ShardEnumerator) -> bytes:
     """Return the state of a coordinator as it was read.
 
     Raises:
         NotEditableError: It is one of another source.
     """
-    splits = [(split.fields, split.status) for split in found.splits if split.fields is not None]
-    if len(splits) != len(found.splits):
+    splits = [(split.fields, split.status) for split in enumerator.splits if split.fields is not None]
+    if len(splits) != len(enumerator.splits):
         raise NotEditableError("a coordinator of another source than KinesisStreamsSource")
     return coordinator_state(
         splits,
-        last=found.last,
-        split_version=found.split_version,
-        version=found.version,
-        wrapped=found.wrapped,
+        last=enumerator.last,
+        split_version=enumerator.split_version,
+        version=enumerator.version,
+        wrapped=enumerator.wrapped,
     )
 
 
@@ -129,11 +129,11 @@ def legacy_element(fields: LegacyFields) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes((*made, value))
+    return bytes((*encoded, value))
 
 
 def _unsigned(value: int, bits: int) -> int:

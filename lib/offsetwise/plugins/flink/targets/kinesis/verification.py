@@ -30,7 +30,7 @@ def verified(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | 
         return for_all(plan, Turnout.DIFFERENT, changed)
     read = read_from(HeldFolder(uri=step.place, files=readers.files(step.place, _names(plan))))
     results = shards_as_planned(plan, step, read)
-    if checkpoint is None or any(each.turnout is Turnout.DIFFERENT for each in results):
+    if checkpoint is None or any(result.turnout is Turnout.DIFFERENT for result in results):
         return results
     return shards_restored(plan, readers.with_times(checkpoint).checkpoint, readers)
 
@@ -52,22 +52,22 @@ def _names(plan: Plan) -> tuple[str, ...]:
     return (METADATA, *(path for path, _ in (() if required is None else required.files) if path != METADATA))
 
 
-def _as_planned(one: PlannedPosition, found: Shards, place: str) -> Seen:
-    name, planned, here = shard_id(one.partition), begin_of(one), found.get(shard_id(one.partition))
-    if here is None and one.old_offset is None and planned == TRIM_HORIZON:
+def _as_planned(position: PlannedPosition, shards: Shards, uri: str) -> Seen:
+    name, planned, here = shard_id(position.partition), begin_of(position), shards.get(shard_id(position.partition))
+    if here is None and position.old_offset is None and planned == TRIM_HORIZON:
         message = f"{name} is new: Flink begins it at its oldest record, which no savepoint shows."
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
     if planned == SHARD_END and here is None:
-        return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and is not in {place}.")
+        return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and is not in {uri}.")
     if planned is not None and here == planned:
-        return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: {here} is in {place}, as planned.")
-    message = f"{name}: expected {number(planned)} in {place}, found {number(here)}."
+        return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: {here} is in {uri}, as planned.")
+    message = f"{name}: expected {number(planned)} in {uri}, found {number(here)}."
     return Seen(found=here, turnout=Turnout.DIFFERENT, told=message)
 
 
-def _gone_on(one: PlannedPosition, own: Shards, uri: str) -> Seen:
+def _gone_on(position: PlannedPosition, own: Shards, uri: str) -> Seen:
     """Return where a restored job stands in one shard, by a checkpoint of its own."""
-    name, planned, here = shard_id(one.partition), begin_of(one), own.get(shard_id(one.partition))
+    name, planned, here = shard_id(position.partition), begin_of(position), own.get(shard_id(position.partition))
     if planned is None or here is None:
         message = f"{name} is not in {uri}: the job has read it to its end, or does not read it."
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)

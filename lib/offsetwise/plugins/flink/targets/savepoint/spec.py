@@ -92,7 +92,7 @@ _RENAME: Final = replace(
     keeps=("the state of all operators", "the positions, under the new names"),
     gives_up=("nothing; without the edit the old topic's positions, as the source's initializer decides then",),
     needs=("the job's subscription can be changed", "`topics` in the migration file says what they are called"),
-    against=not_renamed,
+    objections=not_renamed,
     questions=_other_names,
 )
 _PRODUCERS_FIRST: Final = replace(

@@ -41,17 +41,17 @@ from offsetwise.targets.moves import Move
 def _moved(plan: Plan, context: Context) -> Edits:
     """Decide what changes, and prove that a reader finds the planned positions and marks afterwards."""
     TYPE.require_fit(plan, "The copy")
-    held, uri = reviewed_files(plan, context)
+    contents, uri = reviewed_files(plan, context)
     shards = has_opaque_positions(plan)
     edited = (
-        edited_savepoint(plan, held, uri=uri)
+        edited_savepoint(plan, contents, uri=uri)
         if shards
-        else edit_savepoint(held, _moves(plan), uri=uri, moved=MovedCluster.of(plan.job))
+        else edit_savepoint(contents, _moves(plan), uri=uri, moved=MovedCluster.of(plan.job))
     )
-    files = {**edited.files, **mark_committed({**held, **edited.files}, plan.marks, uri=uri)}
+    files = {**edited.files, **mark_committed({**contents, **edited.files}, plan.marks, uri=uri)}
     return Edits(
         edits=tuple(
-            FileEdit(path=path, before=held[path], after=data, numbers=edited.changes.get(path, ()))
+            FileEdit(path=path, before=contents[path], after=data, numbers=edited.changes.get(path, ()))
             for path, data in sorted(files.items())
         ),
         guard=GUARD_FILE,
@@ -60,24 +60,31 @@ def _moved(plan: Plan, context: Context) -> Edits:
 
 
 def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
-    made: defaultdict[str, list[Move]] = defaultdict(list)
-    for one in plan.positions:
-        named = one.old_offset is not None
-        if named and [(point.old, point.new) for point in one.restart] != [(one.old_offset, one.new_offset)]:
+    by_source: defaultdict[str, list[Move]] = defaultdict(list)
+    for position in plan.positions:
+        named = position.old_offset is not None
+        if named and [(point.old, point.new) for point in position.restart] != [
+            (position.old_offset, position.new_offset)
+        ]:
             raise unfit(
-                f"one new and one old number of {one.topic_partition} in the plan, found that it contradicts itself"
+                f"one new and one old number of {position.topic_partition} in the plan, found that it contradicts "
+                "itself"
             )
         # Flink itself begins what the savepoint does not name, at the earliest record and nowhere else.
-        made[one.source].append(replace(Move.planned(one), added=not named and one.start is Start.EARLIEST))
-    return {source: tuple(moves) for source, moves in made.items()}
+        by_source[position.source].append(
+            replace(Move.planned(position), added=not named and position.start is Start.EARLIEST)
+        )
+    return {source: tuple(moves) for source, moves in by_source.items()}
 
 
 def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
     """Describe where a savepoint has other positions than the planned ones, or lacks a mark."""
     folder = open_tree(step.place, roots=context.write_roots).for_large_files()
     read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
-    kept = HeldFolder(uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)})
-    copy = on_cluster(read_from(kept), plan.job.dynamic_cluster)
+    written_folder = HeldFolder(
+        uri=step.place, files={path: data for path, data in read.items() if isinstance(data, bytes)}
+    )
+    copy = on_cluster(read_from(written_folder), plan.job.dynamic_cluster)
     if has_opaque_positions(plan):
         return _ELSEWHERE if misplaced(plan, copy) else unmarked(plan.marks, copy)
     results = {
@@ -95,12 +102,12 @@ def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
         ): position
         for position in plan.positions
     }
-    wanted = {
+    expected = {
         key: position.new_offset
         for key, position in planned.items()
         if key in results or position.old_offset is not None or position.start is not Start.EARLIEST
     }
-    if results != wanted:
+    if results != expected:
         return _ELSEWHERE
     return unmarked(plan.marks, copy)
 

@@ -91,13 +91,13 @@ class SavepointConvertedTarget(OutputTarget):
         yield from against_places(plan)
         if is_to_another_stream(plan.positions):
             yield from against_other_shards(plan.positions, "a copy of the savepoint")
-        unknown = sorted(
+        unresolved = sorted(
             {position.new_topic for position in plan.positions if arn_of(plan, position.new_topic) is None}
         )
-        if unknown:
+        if unresolved:
             yield from shards_unknown(
-                f"The ARN of stream {unknown[0]!r} is not known: the legacy consumer keeps its name alone, the stream "
-                "was not asked, and --set stream_arn does not name it."
+                f"The ARN of stream {unresolved[0]!r} is not known: the legacy consumer keeps its name alone, the "
+                "stream was not asked, and --set stream_arn does not name it."
             )
         yield from _against_said(plan)
 

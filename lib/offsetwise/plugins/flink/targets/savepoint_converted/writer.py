@@ -21,11 +21,11 @@ from offsetwise.plugins.flink.targets.savepoint_converted.spec import TYPE
 def _converted(plan: Plan, context: Context) -> Edits:
     """Decide what the copy has in the place of the legacy consumer, and prove that a reader finds the positions."""
     TYPE.require_fit(plan, "The copy")
-    held, uri = reviewed_files(plan, context)
-    data = converted_metadata(plan, held, uri=uri)
+    contents, uri = reviewed_files(plan, context)
+    data = converted_metadata(plan, contents, uri=uri)
     sources = tuple(sorted({position.source for position in plan.positions}))
     return Edits(
-        edits=(FileEdit(path=METADATA, before=held[METADATA], after=data),), guard=GUARD_FILE, converted=sources
+        edits=(FileEdit(path=METADATA, before=contents[METADATA], after=data),), guard=GUARD_FILE, converted=sources
     )
 
 

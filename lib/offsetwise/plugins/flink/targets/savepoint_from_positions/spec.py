@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.model import Plan, Problem, ReceiptStep
-from offsetwise.plan.recorded import made
+from offsetwise.plan.recorded import wrong_new_files
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.settings import Recorded
 from offsetwise.plan.target import OutputTarget, TargetRole
@@ -56,7 +56,7 @@ class SavepointFromPositionsTarget(OutputTarget):
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""
-        yield from made(step, {"_metadata": None})
+        yield from wrong_new_files(step, {"_metadata": None})
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield what of a plan it cannot hold."""

@@ -8,7 +8,7 @@ from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
-from offsetwise.apply.written import beside, look_at_folder, names_below
+from offsetwise.apply.written import foreign_names, look_at_folder, names_below
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
 from offsetwise.plugins.flink.targets.kinesis.made import METADATA, made_of
@@ -26,13 +26,13 @@ class NewSavepointWriter(Writer):
         Raises:
             OffsetwiseError: It could not be made as things stand; the message says why.
         """
-        place = _place(context.output, context)
-        require_free(place)
+        path = _local_path(context.output, context)
+        require_free(path)
         data = made_of(plan)
         return Preview(
             target=target,
-            place=place,
-            told=f"A savepoint of {len(data):,} bytes would be made at {place}, {_holds(plan)}.",
+            place=path,
+            told=f"A savepoint of {len(data):,} bytes would be made at {path}, {_holds(plan)}.",
             files=(FileChange(path=METADATA, what="made"),),
         )
 
@@ -42,15 +42,15 @@ class NewSavepointWriter(Writer):
         Raises:
             OffsetwiseError: There is nothing at the output then, or what stood there before.
         """
-        place, data = _place(context.output, context), made_of(plan)
+        path, data = _local_path(context.output, context), made_of(plan)
         intended = ReceiptStep(
             target=target,
-            place=place,
+            place=path,
             state=StepState.DONE,
-            told=f"A savepoint is at {place}, {_holds(plan)}.",
+            told=f"A savepoint is at {path}, {_holds(plan)}.",
             files=(WrittenFile(path=METADATA, sha256=sha256(data)),),
         )
-        return publish(place, intended, context, lambda folder: context.disk.write_new(below(folder, METADATA), data))
+        return publish(path, intended, context, lambda folder: context.disk.write_new(below(folder, METADATA), data))
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Remove the savepoint, as long as it is as it was written.
@@ -58,12 +58,12 @@ class NewSavepointWriter(Writer):
         Raises:
             ApplyError: It is not; or the disk refuses.
         """
-        _place(step.place, context)
+        _local_path(step.place, context)
         return unpublish(step, context, refuse=lambda: _wrong(plan, step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         """Return whether the savepoint stands there as it was written."""
-        _place(step.place, context)
+        _local_path(step.place, context)
         return look_at_folder(step, lambda: _wrong(plan, step))
 
 
@@ -79,7 +79,7 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
 
 def _wrong(plan: Plan, step: ReceiptStep) -> str | None:
     """Describe what is not as it was written: the file follows from the plan."""
-    other = beside(names_below(step.place), {METADATA})
+    other = foreign_names(names_below(step.place), {METADATA})
     if other is not None:
         return other
     return None if bytes_of(below(step.place, METADATA)) == made_of(plan) else f"{METADATA} is not as it was written."
@@ -90,7 +90,7 @@ def _holds(plan: Plan) -> str:
     return f"with {many(len(plan.positions), 'shard')} of the source {uid!r} and no other state"
 
 
-def _place(uri: str | None, context: Context) -> str:
+def _local_path(uri: str | None, context: Context) -> str:
     return local_place(
         uri,
         context.write_roots,

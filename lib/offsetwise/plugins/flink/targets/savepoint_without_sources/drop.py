@@ -23,11 +23,11 @@ from offsetwise.ports.stream import has_offsets
 from offsetwise.storage.memory import HeldFolder
 
 
-def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: str) -> bytes:
+def without_sources(contents: Mapping[str, bytes], named: Collection[str], *, uri: str) -> bytes:
     """Return `_metadata` without the operators of all Kafka sources.
 
     Args:
-        held: As for `edit_savepoint`.
+        contents: As for `edit_savepoint`.
         named: The sources of the plan: all Kafka sources, by uid or an operator's id.
         uri: The savepoint, for errors.
 
@@ -35,13 +35,13 @@ def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: s
         ApplyError: It may not be edited, or the plan does not name its sources.
         OffsetwiseError: It cannot be read.
     """
-    before = read_from(HeldFolder(uri=uri, files=held))
+    before = read_from(HeldFolder(uri=uri, files=contents))
     require_editable(before, uri)
-    data = held[METADATA]
+    data = contents[METADATA]
     metadata = parse_metadata(data)
     sources = [source for source in before.sources if has_offsets(source.kind)]
-    unplanned = [source.id for source in sources if not any(is_of(source, each) for each in named)]
-    unused = [each for each in named if not any(is_of(source, each) for source in sources)]
+    unplanned = [source.id for source in sources if not any(is_of(source, name) for name in named)]
+    unused = [name for name in named if not any(is_of(source, name) for source in sources)]
     if unplanned or unused or not sources:
         raise refused(uri, f"the Kafka sources of the plan, found {', '.join(unplanned + unused) or 'none'}")
     refuse_unfit(source_keeps_more(before), uri)
@@ -50,15 +50,15 @@ def without_sources(held: Mapping[str, bytes], named: Collection[str], *, uri: s
     except NotEditableError as error:
         raise refused(uri, f"sources whose state can be dropped, found {error}", error) from error
     count = len(metadata.operators) - len(entries)
-    made = spliced(
+    edited = spliced(
         data,
         [
             Piece(metadata.counted_at, metadata.counted_at + 4, count.to_bytes(4, "big")),
             *(Piece(entry.at, entry.end, b"") for entry in entries),
         ],
     )
-    _prove(before, {entry.id for entry in entries}, HeldFolder(uri=uri, files={**held, METADATA: made}))
-    return made
+    _prove(before, {entry.id for entry in entries}, HeldFolder(uri=uri, files={**contents, METADATA: edited}))
+    return edited
 
 
 def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> None:

@@ -21,12 +21,12 @@ from offsetwise.plugins.flink.targets.verification import verified
 
 def _dropped(plan: Plan, context: Context) -> Edits:
     """Decide what is left without the sources, and prove that a reader finds all else afterwards."""
-    held, uri = reviewed_files(plan, context)
+    contents, uri = reviewed_files(plan, context)
     sources = sorted({position.source for position in plan.positions})
-    files = {METADATA: without_sources(held, sources, uri=uri)}
-    files |= mark_committed({**held, **files}, plan.marks, uri=uri)
+    files = {METADATA: without_sources(contents, sources, uri=uri)}
+    files |= mark_committed({**contents, **files}, plan.marks, uri=uri)
     return Edits(
-        edits=tuple(FileEdit(path=path, before=held[path], after=data) for path, data in sorted(files.items())),
+        edits=tuple(FileEdit(path=path, before=contents[path], after=data) for path, data in sorted(files.items())),
         guard=GUARD_FILE,
         sources=tuple(sources),
         marked=len(plan.marks),

@@ -31,7 +31,7 @@ def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: byte
     """Find the place of a job in each shard of the new streams; see `Matching`."""
     migration, read = scene.migration, _reading(scene.migration.source, run, salt)
     matches: list[Match] = []
-    seen: set[bool] = set()
+    observed: set[bool] = set()
     by_stream: dict[tuple[str, str], list[Query]] = {}
     for position in positions:
         by_stream.setdefault((position.source, position.topic), []).append(position)
@@ -44,10 +44,12 @@ def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: byte
         copies = copies_in(scene, streams.copied_to, run, salt, partial(identified, salt))
         search = Search(streams=streams, copies=copies, content=migration.content, read=read, progress=progress)
         cuts = search.find(natives_excluded=migration.writers is Writers.MIRROR_ONLY)
-        matches += [match_of(scene, some[0], search, each, cuts.get(each), salt=salt) for each in sorted(streams.new)]
-        seen |= search.seen
+        matches += [
+            match_of(scene, some[0], search, number, cuts.get(number), salt=salt) for number in sorted(streams.new)
+        ]
+        observed |= search.previous_found
     reason = f"The records at the positions are on {scene.old.name!r}."
-    belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if seen == {True} else None
+    belongs = BelongsTo(cluster=Cluster.OLD, reason=reason) if observed == {True} else None
     return Matched(matches=tuple(matches), belongs=belongs)
 
 

@@ -27,7 +27,7 @@ _GROWTH: Final = 10
 
 def read_again(
     config: ClusterConfig,
-    wanted: Sequence[Stretch],
+    requests: Sequence[Stretch],
     *,
     isolation: IsolationLevel,  # noqa: ARG001 - a stream has no transactions
     identified: Identified,
@@ -35,8 +35,8 @@ def read_again(
     """Read stretches of shards; see `ReadAgain`. Those of one shard are read one after the other, for its quota."""
     access = access_of(config)
     shards: dict[TopicPartition, dict[Stretch, ReadStretch]] = {}
-    for each in wanted:
-        shards.setdefault(each.topic_partition, {})[each] = ReadStretch()
+    for request in requests:
+        shards.setdefault(request.topic_partition, {})[request] = ReadStretch()
 
     def read(key: TopicPartition) -> None:
         shard = ShardReader(client=client_of(access), stream=key.topic, id=shard_id(key.partition), salt=b"")
@@ -46,7 +46,7 @@ def read_again(
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="offsetwise-again") as pool:
         list(pool.map(read, shards))
-    return [shards[stretch.topic_partition][stretch] for stretch in wanted]
+    return [shards[stretch.topic_partition][stretch] for stretch in requests]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,49 +57,49 @@ class _ShardReading:
     number: int
     identified: Identified
 
-    def stretch(self, wanted: Stretch) -> ReadStretch:
+    def stretch(self, request: Stretch) -> ReadStretch:
         """Read one stretch, and say which of its ends retention took.
 
         Raises:
             ClusterError: The stream refuses to be read, or gives no answer.
         """
-        ends = frozenset(position for position in (wanted.first, wanted.final) if isinstance(position, ShardPlace))
+        ends = frozenset(position for position in (request.first, request.final) if isinstance(position, ShardPlace))
         try:
-            stretch = self._from_first(wanted)
-            missing = ends - {place for place, _ in (*stretch.below, *stretch.above)}
-            return replace(stretch, gone=self._gone(missing)) if missing else stretch
+            stretch = self._from_first(request)
+            missing = ends - {position for position, _ in (*stretch.below, *stretch.above)}
+            return replace(stretch, expired=self._expired(missing)) if missing else stretch
         except Exception as error:
             failure = failure_of(error)
             if failure is None:
                 raise
             refuse(
                 WantedRecords(topic=self.shard.stream, partition=self.number),
-                Window(failure=failure, told=str(error)[:300]),
+                Window(failure=failure, message=str(error)[:300]),
             )
-            return ReadStretch(gone=ends if failure is ReadFailure.GONE else frozenset())
+            return ReadStretch(expired=ends if failure is ReadFailure.GONE else frozenset())
 
-    def _from_first(self, wanted: Stretch) -> ReadStretch:
-        if isinstance(wanted.first, ShardPlace):
+    def _from_first(self, request: Stretch) -> ReadStretch:
+        if isinstance(request.first, ShardPlace):
             try:
-                return self._read(wanted.first, wanted) if wanted.first.place is Place.AT else ReadStretch()
+                return self._read(request.first, request) if request.first.place is Place.AT else ReadStretch()
             except Exception as error:
                 if failure_of(error) is not ReadFailure.FOREIGN:
                     raise
                 return ReadStretch()  # it is no number of this shard, or one that it has lost
-        stretch = self._read(TRIM_HORIZON, wanted)
+        stretch = self._read(TRIM_HORIZON, request)
         if stretch.whole_below:
             return stretch
-        place = wanted.place
-        if isinstance(place, ShardPlace) and (place.sequence is not None or place.at_ms is not None):
+        position = request.position
+        if isinstance(position, ShardPlace) and (position.sequence is not None or position.at_ms is not None):
             # Too many lie below: those above are read from the place on.
-            begin = at_time(place.at_ms or 0) if place.sequence is None else at(place.sequence)
-            stretch = self._read(begin, wanted)
+            begin = at_time(position.at_ms or 0) if position.sequence is None else at(position.sequence)
+            stretch = self._read(begin, request)
         return replace(stretch, whole_below=False)
 
-    def _read(self, begin: ShardPlace, wanted: Stretch) -> ReadStretch:
+    def _read(self, begin: ShardPlace, request: Stretch) -> ReadStretch:
         below: list[tuple[ShardPlace, str]] = []
         above: list[tuple[ShardPlace, str]] = []
-        final = wanted.final.sequence if isinstance(wanted.final, ShardPlace) else None
+        final = request.final.sequence if isinstance(request.final, ShardPlace) else None
         size, enough = 0, True
         for record in self._records(begin):
             number, key, data = (
@@ -107,7 +107,7 @@ class _ShardReading:
                 str(record["PartitionKey"]).encode(),
                 bytes(record["Data"]),
             )
-            is_below = _is_below(wanted.place, number, record, data)
+            is_below = _is_below(request.position, number, record, data)
             (below if is_below else above).append((at(number), self.identified(key, data)[0]))
             size += len(key) + len(data)
             if len(above) >= EDGE if final is None else number >= final:
@@ -132,26 +132,26 @@ class _ShardReading:
                 return
             limit = min(MOST_AT_ONCE, limit * _GROWTH)
 
-    def _gone(self, missing: Collection[ShardPlace]) -> frozenset[ShardPlace]:
+    def _expired(self, missing: Collection[ShardPlace]) -> frozenset[ShardPlace]:
         """Return those older than the oldest record that the shard has; the others were never there."""
         oldest = next((int(record["SequenceNumber"]) for record in self._records(TRIM_HORIZON)), None)
-        return frozenset(each for each in missing if self._may_have_been(each, oldest))
+        return frozenset(position for position in missing if self._may_have_been(position, oldest))
 
-    def _may_have_been(self, place: ShardPlace, oldest: int | None) -> bool:
-        if place.sequence is None or (oldest is not None and place.sequence >= oldest):
+    def _may_have_been(self, position: ShardPlace, oldest: int | None) -> bool:
+        if position.sequence is None or (oldest is not None and position.sequence >= oldest):
             return False
-        evidence = evidence_of(place.sequence)
+        evidence = evidence_of(position.sequence)
         return evidence is None or evidence.shard == self.number
 
 
-def _is_below(place: object, number: int, record: Mapping[str, Any], data: bytes) -> bool:
+def _is_below(position: object, number: int, record: Mapping[str, Any], data: bytes) -> bool:
     """Return whether a record lies below a place; of an aggregate that is processed in part, the rest does not."""
-    if not isinstance(place, ShardPlace) or place.place in (Place.SHARD_END, Place.LATEST):
+    if not isinstance(position, ShardPlace) or position.place in (Place.SHARD_END, Place.LATEST):
         return True
-    if place.sequence is None:
+    if position.sequence is None:
         arrived_ms = int(record["ApproximateArrivalTimestamp"].timestamp() * 1000)
-        return place.at_ms is not None and arrived_ms < place.at_ms
-    if number != place.sequence or place.sub is None:
-        return number < place.sequence + (place.place is Place.AFTER)
+        return position.at_ms is not None and arrived_ms < position.at_ms
+    if number != position.sequence or position.sub is None:
+        return number < position.sequence + (position.place is Place.AFTER)
     count = user_records(data)
-    return count is None or place.sub >= count - 1
+    return count is None or position.sub >= count - 1

@@ -15,12 +15,14 @@ from offsetwise.ports.windows import WantedRecords, Window
 class StreamCopies:
     """Reads copies in the shards of a stream, where the service says when each record came."""
 
-    called: ClassVar[str] = "shard"
+    part_label: ClassVar[str] = "shard"
     own_times: ClassVar[bool] = True
     shards: Mapping[int, ShardRange]
     read: Callable[[Sequence[WantedRecords]], list[Window]]
 
-    def place(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> ShardPlace:
+    def position_at(
+        self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None
+    ) -> ShardPlace:
         """Return the place before a record of a window, in the words of engines: after the one before it."""
         window, shard = windows[number], self.shards[number]
         if shard.closed and window.at_end and index == len(window.numbers):

@@ -79,8 +79,8 @@ def _by_stretch(window: ShardWindow, lows: Sequence[int]) -> dict[int, list[int]
     results: dict[int, list[int]] = {}
     for index, key in enumerate(window.keys):
         # A record of an explicit hash key lies outside its shard: the nearest stretch of the shard takes it.
-        held = min(max(key, window.shard.low), window.shard.high)
-        results.setdefault(bisect_right(lows, held) - 1, []).append(index)
+        nearest = min(max(key, window.shard.low), window.shard.high)
+        results.setdefault(bisect_right(lows, nearest) - 1, []).append(index)
     return results
 
 
@@ -95,18 +95,18 @@ def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit:
     Of the new shard's records those whose keys the line has; with hash keys of producers, which lead to no line either,
     all but those that only other old shards are known to have.
     """
-    held = [set(window.identities) for window in new]
+    identities = [set(window.identities) for window in new]
     if not explicit:
         for stretches in _lines((*old, *new)):
             line = _in_line(stretch for at, stretch in stretches.items() if at < len(old))
-            for at, here in enumerate(held, start=len(old)):
+            for at, here in enumerate(identities, start=len(old)):
                 yield Cell(old=_copied(line, here), new=(stretches[at],))
         return
     known = {identity for window in old for identity in window.identities}
-    for one in old:
-        others = known.difference(one.identities)
-        line = (IndexStretch(one, range(len(one.identities))),)
-        for shard_window, here in zip(new, held, strict=True):
+    for old_window in old:
+        others = known.difference(old_window.identities)
+        line = (IndexStretch(old_window, range(len(old_window.identities))),)
+        for shard_window, here in zip(new, identities, strict=True):
             its = [at for at, identity in enumerate(shard_window.identities) if identity not in others]
             yield Cell(old=_copied(line, here), new=(IndexStretch(shard_window, its),))
 

@@ -26,7 +26,7 @@ def parts_of(search: Search, number: int, index: int) -> Iterator[PartProof]:
         count = Counter(window.identities)
         before = _nearest(search, window, reversed(range(window.read)), copies.below, count)
         after = _nearest(search, window, range(window.read, len(window.identities)), copies.above, count)
-        if before is not None or after is not None or search.streams.places[old] != SHARD_END:
+        if before is not None or after is not None or search.streams.job_positions[old] != SHARD_END:
             yield PartProof(partition=old, before=before, after=after)
 
 

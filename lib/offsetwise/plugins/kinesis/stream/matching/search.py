@@ -46,9 +46,9 @@ class Streams:
     """Its shards; or its partitions, each with all hash keys."""
     by_hash: bool
     """Whether the hash of a record's key leads to its new shard, as it never does to a partition."""
-    places: Mapping[int, ShardPlace]
+    job_positions: Mapping[int, ShardPlace]
     """As the records at them showed it; before an aggregate's rest where nobody read it."""
-    gone: tuple[int, ...]
+    unlisted: tuple[int, ...]
     """Shards that the old stream does not list any more, and that were not read to their end."""
     trimmed: bool
     """Whether the old stream may have lost records."""
@@ -73,10 +73,10 @@ class Streams:
             position.partition: position.offset for position in positions if isinstance(position.offset, ShardPlace)
         }
         shown = {position.partition: position.exact or position.processed for position in positions}
-        exact = {number: place for number, place in shown.items() if isinstance(place, ShardPlace)}
+        exact = {number: position for number, position in shown.items() if isinstance(position, ShardPlace)}
         passed = read_before(ours.shards, stated)
         listed = {shard.partition: shard for shard in ours.shards}
-        left = {number: SHARD_END if number in passed else TRIM_HORIZON for number in listed}
+        defaults = {number: SHARD_END if number in passed else TRIM_HORIZON for number in listed}
         return cls(
             old_name=first.topic,
             new_name=first.new_topic,
@@ -84,9 +84,9 @@ class Streams:
             copied_to=theirs,
             new={shard_range.partition: shard_range for shard_range in new},
             by_hash=by_hash,
-            places={number: (stated | exact).get(number) or left[number] for number in listed},
+            job_positions={number: (stated | exact).get(number) or defaults[number] for number in listed},
             stated=stated,
-            gone=tuple(number for number, at in stated.items() if number not in listed and at != SHARD_END),
+            unlisted=tuple(number for number, at in stated.items() if number not in listed and at != SHARD_END),
             contradiction=_contradiction(first.topic, stated, listed),
             trimmed=_may_have_lost(ours, epoch_ms(scene.old.taken_at)),
         )
@@ -97,9 +97,9 @@ class Streams:
 
     def place_in(self, number: int) -> ShardPlace:
         """Return where the job is, of the records that a new shard gets; shards that it has read are left out."""
-        places = {each: self.stated.get(each, self.places[each]) for each in self.met_by(number)}
-        left = {each: place for each, place in places.items() if place != SHARD_END}
-        return in_shards(left or places)
+        positions = {old: self.stated.get(old, self.job_positions[old]) for old in self.met_by(number)}
+        remaining = {old: position for old, position in positions.items() if position != SHARD_END}
+        return in_shards(remaining or positions)
 
 
 def _with_all_keys(topic: TopicState, shards: Sequence[ShardRange]) -> tuple[ShardRange, ...]:
@@ -141,57 +141,59 @@ class Search:
     def find(self, *, natives_excluded: bool) -> dict[int, ShardCut]:
         """Decide every shard of the new stream that can be."""
         streams, results = self.streams, dict[int, ShardCut]()
-        vague = {each for each, place in streams.places.items() if place in (LATEST, AT_UNKNOWN_TIME)}
-        if streams.gone or streams.contradiction:
+        vague = {shard for shard, position in streams.job_positions.items() if position in (LATEST, AT_UNKNOWN_TIME)}
+        if streams.unlisted or streams.contradiction:
             return results
-        left = {each for each in streams.new if vague.isdisjoint(streams.met_by(each))}
+        undecided = {shard for shard in streams.new if vague.isdisjoint(streams.met_by(shard))}
         for number in range(1, ROUNDS + 1):
-            if not left:
+            if not undecided:
                 break
             self.progress("match records", number - 1, ROUNDS)
-            self._read_around(left, self.content.window_records * GROWTH ** (number - 1))
+            self._read_around(undecided, self.content.window_records * GROWTH ** (number - 1))
             if self.explicit and vague:
                 break
             cuts = match(
-                [self._old_window(each) for each in self.old],
-                [self._new_window(each) for each in self.new],
+                [self._old_window(shard) for shard in self.old],
+                [self._new_window(shard) for shard in self.new],
                 explicit=self.explicit,
                 apart=not streams.by_hash,
                 natives_excluded=natives_excluded,
                 trimmed=streams.trimmed,
                 last=number == ROUNDS,
             )
-            results |= {each: cuts[each] for each in left if not self.unread(each)}
-            left = {each for each in left & results.keys() if results[each].exactness is None}
+            results |= {shard: cuts[shard] for shard in undecided if not self.unread(shard)}
+            undecided = {shard for shard in undecided & results.keys() if results[shard].exactness is None}
         self.progress("match records", ROUNDS, ROUNDS)
         return results
 
     @property
-    def seen(self) -> set[bool]:
+    def previous_found(self) -> set[bool]:
         """Return for the positions behind a record whether that record was found."""
-        places = ((place.sequence, self.old.get(each)) for each, place in self.streams.places.items())
+        positions = (
+            (position.sequence, self.old.get(number)) for number, position in self.streams.job_positions.items()
+        )
         return {
-            sequence in window.numbers for sequence, window in places if sequence is not None and window is not None
+            sequence in window.numbers for sequence, window in positions if sequence is not None and window is not None
         }
 
     def unread(self, number: int) -> str:
         """Explain why a shard cannot be decided, where it or one that it is compared with was not given."""
         ours = {old: self.old[old] for old in self.olds(number) if old in self.old}
-        failed = [(self.streams.old_name, each, window) for each, window in ours.items() if window.failure is not None]
+        failed = [(self.streams.old_name, old, window) for old, window in ours.items() if window.failure is not None]
         theirs = self.new.get(number)
         if theirs is not None and theirs.failure is not None:
             failed.append((self.streams.new_name, number, theirs))
-        return f"{shard_id(failed[0][1])} of {failed[0][0]!r} gave no records: {failed[0][2].told}" if failed else ""
+        return f"{shard_id(failed[0][1])} of {failed[0][0]!r} gave no records: {failed[0][2].message}" if failed else ""
 
     def olds(self, number: int) -> Collection[int]:
         """Return the old shards whose records a new one may have."""
         return self.streams.old if self.explicit else self.streams.met_by(number)
 
-    def _read_around(self, left: Collection[int], reach: int) -> None:
+    def _read_around(self, undecided: Collection[int], reach: int) -> None:
         """Read the windows of undecided shards; again where keys turn out not to tell their shard."""
-        wanted = {old for number in left for old in self.olds(number)}
-        self._read_old(wanted, reach)
-        self._read_new(left, reach)
+        required = {old for number in undecided for old in self.olds(number)}
+        self._read_old(required, reach)
+        self._read_new(undecided, reach)
         if not self.explicit and is_explicit([*map(self._old_window, self.old), *map(self._new_window, self.new)]):
             self.explicit = True
             self._read_old(self.streams.old, reach)
@@ -203,30 +205,30 @@ class Search:
 
     def _lacks_copies(self) -> bool:
         """Return whether a record that is unread, or was read last, has no copy in what was read of the new side."""
-        held = Counter(identity for window in self.new.values() for identity in window.identities)
-        wanted = Counter(h for window in self.old.values() for h in window.identities[max(0, window.read - 1) :])
-        return bool(wanted - held)
+        copies = Counter(identity for window in self.new.values() for identity in window.identities)
+        expected = Counter(h for window in self.old.values() for h in window.identities[max(0, window.read - 1) :])
+        return bool(expected - copies)
 
     def _read_old(self, numbers: Iterable[int], reach: int) -> None:
         due = [number for number in sorted(numbers) if number not in self.old or not _is_whole(self.old[number])]
         tasks = [
-            replace(self._task(self.streams.old_name, each), around=self.streams.places[each], reach=reach)
-            for each in due
+            replace(self._task(self.streams.old_name, number), around=self.streams.job_positions[number], reach=reach)
+            for number in due
         ]
         self.old |= dict(zip(due, self._given(self.read, tasks), strict=True))
 
     def _read_new(self, numbers: Iterable[int], reach: int) -> None:
         due = [number for number in sorted(numbers) if number not in self.new or not _is_whole(self.new[number])]
         tasks = []
-        for each in due:
-            windows = [self.old[old] for old in self.olds(each)]
-            self.since[each] = since = None if self.from_start else self._since(windows)
-            parent = bool(self.streams.new[each].parents) or self.streams.new[each].closed
+        for shard in due:
+            windows = [self.old[old] for old in self.olds(shard)]
+            self.since[shard] = since = None if self.from_start else self._since(windows)
+            parent = bool(self.streams.new[shard].parents) or self.streams.new[shard].closed
             scattered = parent or not self.streams.by_hash
-            until = None if scattered or all(window.at_end for window in windows) else self._identities(each, windows)
+            until = None if scattered or all(window.at_end for window in windows) else self._identities(shard, windows)
             # Both ends of a window, and what came between the copies from elsewhere.
             most = max(self.content.budget_records // GROWTH**2, 8 * reach)
-            task = self._task(self.streams.new_name, each)
+            task = self._task(self.streams.new_name, shard)
             most = task.most_records if self.from_start else min(most, task.most_records)
             tasks.append(replace(task, since_ms=since, until=until, most_records=most))
         self.new |= dict(zip(due, self._given(self.copies.read, tasks), strict=True))
@@ -250,7 +252,7 @@ class Search:
 
     def _given(self, read: Read, tasks: Sequence[WantedRecords]) -> list[Window]:
         windows = read(tasks) if tasks else []
-        self.calls += sum(each.calls for each in windows)
+        self.calls += sum(window.calls for window in windows)
         for task, window in zip(tasks, windows, strict=True):
             refuse(task, window)
         return windows
@@ -293,7 +295,7 @@ def refuse(task: WantedRecords, window: Window) -> None:
         ClusterError: The stream refuses to be read, or gives no answer.
     """
     shard = f"{shard_id(task.partition)} of stream {task.topic!r}"
-    message = f"{shard}: expected its records, but {window.told}. No result was used."
+    message = f"{shard}: expected its records, but {window.message}. No result was used."
     match window.failure:
         case ReadFailure.REFUSED:
             raise ClusterAuthError(

@@ -51,7 +51,7 @@ class HashKeyPart:
     """Whether the same record was read and unread, so that only its number of copies tells."""
 
     @property
-    def behind(self) -> int:
+    def lag(self) -> int:
         """The index behind the last record below the cut: the lowest place that fits."""
         return self.at[self.below - 1] + 1 if self.below else 0
 
@@ -119,32 +119,32 @@ def match(
     Returns:
         By the number of the new shard.
     """
-    asked = _Asked(natives_excluded=natives_excluded and not explicit, trimmed=trimmed, last=last)
+    options = _Request(natives_excluded=natives_excluded and not explicit, trimmed=trimmed, last=last)
     parts: dict[int, list[HashKeyPart]] = {window.shard.partition: [] for window in new}
     for cell in unkeyed(old, new, explicit=explicit) if explicit or apart else cells(old, new):
-        for number, part in _judged(cell, asked):
+        for number, part in _judged(cell, options):
             parts[number].append(part)
-    results = {window.shard.partition: _combined(window, parts[window.shard.partition], asked) for window in new}
+    results = {window.shard.partition: _combined(window, parts[window.shard.partition], options) for window in new}
     return _without_keys(results, old, new, explicit=explicit) if explicit or apart else results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Request:
     natives_excluded: bool
     trimmed: bool
     last: bool
 
 
-def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, HashKeyPart]]:
+def _judged(cell: Cell, options: _Request) -> Iterator[tuple[int, HashKeyPart]]:
     """Decide a part, and say of each new shard in its line how many of its records lie below the cut."""
-    of = tuple(each.window.shard.partition for each in cell.old)
-    held = list(_without_gap(cell.new))
-    ours, position = _old_window(cell, trimmed=asked.trimmed)
-    theirs = _new_window(held)
+    of = tuple(stretch.window.shard.partition for stretch in cell.old)
+    contiguous = list(_without_gap(cell.new))
+    ours, position = _old_window(cell, trimmed=options.trimmed)
+    theirs = _new_window(contiguous)
     if not ours.identities and not theirs.identities:
         return
     known = set(ours.identities)
-    leading = next((j for j, each in enumerate(theirs.identities) if each in known), 0)
+    leading = next((j for j, identity in enumerate(theirs.identities) if identity in known), 0)
     if leading and theirs.identities[leading] in set(ours.identities[: position - ours.start]):
         # Records before the first copy of one that was read: of other writers, or copies of what the old stream has
         # lost. They lie in front of all that it tells of.
@@ -153,27 +153,27 @@ def _judged(cell: Cell, asked: _Asked) -> Iterator[tuple[int, HashKeyPart]]:
         )
     else:
         leading = 0
-    whole = leading == 0 and all(each.window.whole for each in (*cell.old, *cell.new))
-    cut = decide(position, ours, theirs, natives_excluded=asked.natives_excluded, last=asked.last)
-    part = _checked(cut, ours, theirs, position - ours.start, whole=whole, natives_excluded=asked.natives_excluded)
+    whole = leading == 0 and all(stretch.window.whole for stretch in (*cell.old, *cell.new))
+    cut = decide(position, ours, theirs, natives_excluded=options.natives_excluded, last=options.last)
+    part = _checked(cut, ours, theirs, position - ours.start, whole=whole, natives_excluded=options.natives_excluded)
     part = replace(part, old=of, leading=leading)
     passed = 0
-    for each in cell.new:
-        number = each.window.shard.partition
-        if each in held:
+    for stretch in cell.new:
+        number = stretch.window.shard.partition
+        if stretch in contiguous:
             low = 0 if part.cut.offset is None else part.cut.offset
             high = len(theirs.identities) + leading if part.cut.hi is None else part.cut.hi
-            below, highest = (min(max(0, place - passed), len(each.at)) for place in (low, high))
-            count = len(each.at)
-            copies = (n for n, identity in enumerate(each.identities(highest, count), highest) if identity in known)
-            of_shard = replace(part, at=each.at, below=below, below_highest=highest, below_copy=next(copies, count))
+            below, highest = (min(max(0, bound - passed), len(stretch.at)) for bound in (low, high))
+            count = len(stretch.at)
+            copies = (n for n, identity in enumerate(stretch.identities(highest, count), highest) if identity in known)
+            of_shard = replace(part, at=stretch.at, below=below, below_highest=highest, below_copy=next(copies, count))
             yield number, of_shard
-            passed += len(each.at)
-        elif part.cut.place is not None and part.cut.place < passed:
-            yield number, replace(part, at=each.at)  # its parent is unread from somewhere on, and so it is wholly
+            passed += len(stretch.at)
+        elif part.cut.proven_offset is not None and part.cut.proven_offset < passed:
+            yield number, replace(part, at=stretch.at)  # its parent is unread from somewhere on, and so it is wholly
         else:
-            unknown = replace(part.cut, exactness=Exactness.UNKNOWN if asked.last else None, reason=Reason.FEW_ANCHORS)
-            yield number, replace(part, cut=unknown)
+            exactness = Exactness.UNKNOWN if options.last else None
+            yield number, replace(part, cut=replace(part.cut, exactness=exactness, reason=Reason.FEW_ANCHORS))
 
 
 def _without_gap(line: Sequence[IndexStretch]) -> Iterator[IndexStretch]:
@@ -225,13 +225,13 @@ def _checked(
 ) -> HashKeyPart:
     """Lower what a cut is worth where counts beside the place do not add up, or the front was not read."""
     read, unread = Counter(old.identities[:split]), Counter(old.identities[split:])
-    held = Counter(new.identities)
+    copies = Counter(new.identities)
     part = HashKeyPart(
         old=(),
         cut=cut,
-        surplus=sum(max(0, held[h] - count) for h, count in (read + unread).items()),
-        uncopied=sum((read - held).values()) if old.at_start else 0,
-        identical=bool(read.keys() & unread.keys() & held.keys()),
+        surplus=sum(max(0, copies[h] - count) for h, count in (read + unread).items()),
+        uncopied=sum((read - copies).values()) if old.at_start else 0,
+        identical=bool(read.keys() & unread.keys() & copies.keys()),
     )
     if cut.exactness is not Exactness.EXACT:
         return part
@@ -256,37 +256,37 @@ def _without_records(window: ShardWindow, *, last: bool) -> ShardCut:
     )
 
 
-def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], asked: _Asked) -> ShardCut:
+def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], options: _Request) -> ShardCut:
     """Find the one place of a shard that fits all of its parts."""
     number, count = window.shard.partition, len(window.identities)
     if not parts:
-        return _without_records(window, last=asked.last)
+        return _without_records(window, last=options.last)
     doubtful = next((part for part in parts if part.cut.exactness is None), None) or next(
         (part for part in parts if part.cut.exactness is Exactness.UNKNOWN), None
     )
     if doubtful is not None:
         return ShardCut(shard=number, exactness=doubtful.cut.exactness, reason=doubtful.cut.reason, parts=tuple(parts))
     worst = max(parts, key=lambda part: _BY_WORTH.index(part.cut.exactness or Exactness.UNKNOWN))
-    behind, first = max(part.behind for part in parts), min(part.first(count) for part in parts)
-    place = min(behind, first)
-    again = sum(part.below - bisect_left(part.at, place) for part in parts if part.behind > place)
+    latest, first = max(part.lag for part in parts), min(part.first(count) for part in parts)
+    index = min(latest, first)
+    again = sum(part.below - bisect_left(part.at, index) for part in parts if part.lag > index)
     replay = _sum(part.cut.replay for part in parts)
     cut = ShardCut(
         shard=number,
         exactness=worst.cut.exactness,
         reason=worst.cut.reason,
-        index=place,
-        highest=behind,
+        index=index,
+        highest=latest,
         replay=None if replay is None else replay + again,
         foreign_below=_sum(part.cut.foreign_below for part in parts),
         ahead=_ahead(parts),
         parts=tuple(parts),
-        interleaved=place < behind,
+        interleaved=index < latest,
     )
     highest = max(part.behind_highest for part in parts)
     bounded = replace(cut, exactness=Exactness.BOUNDED, highest=highest)
     by_others = all(part.cut.reason in (Reason.PROVEN, Reason.NATIVE_BELOW) for part in parts)
-    if place < highest <= min(part.first_copy(count) for part in parts) and by_others:
+    if index < highest <= min(part.first_copy(count) for part in parts) and by_others:
         # One place fits all copies; below it lie records of other writers, as in a partition.
         foreign = sum(part.between(part.behind_highest, highest) + (part.cut.foreign_below or 0) for part in parts)
         return replace(bounded, reason=Reason.NATIVE_BELOW, foreign_below=foreign, interleaved=False)
@@ -310,17 +310,17 @@ def _ahead(parts: Sequence[HashKeyPart]) -> Ahead:
 
 def _sum(counts: Iterable[int | None]) -> int | None:
     results = [*counts]
-    return None if None in results else sum(each for each in results if each is not None)
+    return None if None in results else sum(count for count in results if count is not None)
 
 
 def _without_keys(
     cuts: Mapping[int, ShardCut], old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool
 ) -> dict[int, ShardCut]:
     """Lower what is known where keys do not tell which shard has, or is yet to get, the copy of a record."""
-    held = Counter(identity for window in new for identity in window.identities)
+    copies = Counter(identity for window in new for identity in window.identities)
     read = Counter(identity for window in old for identity in window.identities[: window.read])
     unread = Counter(identity for window in old for identity in window.identities[window.read :])
-    if any(_not_yet(window, held) for window in old):
+    if any(_not_yet(window, copies) for window in old):
         return {
             number: ShardCut(shard=number, exactness=Exactness.UNKNOWN, reason=Reason.NOT_YET_MIRRORED, parts=cut.parts)
             if cut.exactness is not None
@@ -328,9 +328,9 @@ def _without_keys(
             for number, cut in cuts.items()
         }
     to_end = all(window.at_end for window in new)
-    nowhere = (sum((read - held).values()), sum((unread - held).values())) if to_end else (0, 0)
+    nowhere = (sum((read - copies).values()), sum((unread - copies).values())) if to_end else (0, 0)
     known = read + unread
-    uneven = explicit or any(held[identity] != count for identity, count in known.items())
+    uneven = explicit or any(copies[identity] != count for identity, count in known.items())
     results = {}
     for number, cut in cuts.items():
         lowered = replace(cut, exactness=Exactness.POSITION_EXACT) if cut.exactness is Exactness.EXACT else cut
@@ -339,6 +339,6 @@ def _without_keys(
     return results
 
 
-def _not_yet(window: ShardWindow, held: Mapping[str, int]) -> bool:
+def _not_yet(window: ShardWindow, copies: Mapping[str, int]) -> bool:
     """Return whether the record that was read last has no copy anywhere, and none behind it has one."""
-    return bool(window.read) and not any(map(held.__getitem__, window.identities[window.read - 1 :]))
+    return bool(window.read) and not any(map(copies.__getitem__, window.identities[window.read - 1 :]))

@@ -26,8 +26,8 @@ def match_of(scene: Scene, first: Query, search: Search, number: int, cut: Shard
     if cut is None or cut.index is None:
         return Match(query=position, stream=nowhere(why_not(search, number, cut)))
     window, shard = search.new[number], search.streams.new[number]
-    place, highest = (
-        search.copies.place(number, index or 0, windows=search.new, since_ms=search.since.get(number))
+    new_position, highest = (
+        search.copies.position_at(number, index or 0, windows=search.new, since_ms=search.since.get(number))
         for index in (cut.index, cut.highest)
     )
     ours = [search.old[old] for old in search.olds(number)]
@@ -36,11 +36,11 @@ def match_of(scene: Scene, first: Query, search: Search, number: int, cut: Shard
     if again and cut.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT):
         cut = replace(cut, exactness=Exactness.BOUNDED)
     translation = Translation(
-        place=place,
+        place=new_position,
         highest=highest,
         exactness=cut.exactness or Exactness.UNKNOWN,
         method=Method.CONTENT,
-        reason=_reason(search, cut, place, highest, again),
+        reason=_reason(search, cut, new_position, highest, again),
         raw=RawReuse(verdict=RawVerdict.UNKNOWN),
         replay=None if cut.replay is None else cut.replay + sum(again.values()),
         skip=0,
@@ -65,21 +65,21 @@ def _read_again(search: Search, number: int) -> dict[int, int]:
     shard = search.streams.new[number]
     again = {}
     for old in search.olds(number):
-        place, window = search.streams.places[old], search.old[old]
-        if place.sub is None or place.sequence not in window.numbers:
+        position, window = search.streams.job_positions[old], search.old[old]
+        if position.sub is None or position.sequence not in window.numbers:
             continue
-        index = window.numbers.index(place.sequence)
-        copies = [new for new, each in search.new.items() if window.identities[index] in each.identities]
+        index = window.numbers.index(position.sequence)
+        copies = [new for new, new_window in search.new.items() if window.identities[index] in new_window.identities]
         leads = not search.streams.by_hash or search.explicit or shard.low <= window.keys[index] <= shard.high
         if number in copies or (not copies and leads):
-            again[old] = place.sub + 1
+            again[old] = position.sub + 1
     return again
 
 
 def _aggregates(search: Search, again: Mapping[int, int]) -> Iterator[str]:
     for old, count in again.items():
         yield (
-            f"Of shard {old}, the aggregate {search.streams.places[old].sequence} is processed in part: "
+            f"Of shard {old}, the aggregate {search.streams.job_positions[old].sequence} is processed in part: "
             f"{many(count, 'user record')} of its copy are read twice."
         )
 
@@ -102,13 +102,15 @@ def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
         return unread
     if streams.contradiction:
         return streams.contradiction
-    if streams.gone:
+    if streams.unlisted:
         return (
-            f"Stream {streams.old_name!r} does not list {shard_id(streams.gone[0])} any more, so what the job has left "
-            "unread there is not known."
+            f"Stream {streams.old_name!r} does not list {shard_id(streams.unlisted[0])} any more, so what the job "
+            "has left unread there is not known."
         )
     if cut is None:
-        return saves_none(next(place for place in streams.places.values() if place in (LATEST, AT_UNKNOWN_TIME)))
+        return saves_none(
+            next(position for position in streams.job_positions.values() if position in (LATEST, AT_UNKNOWN_TIME))
+        )
     part = _doubtful(cut)
     of = f" Of {_shards(part.old)}." if part is not None and part.old else ""
     match cut.reason:
@@ -131,7 +133,7 @@ def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
 def _quiet(search: Search, number: int) -> str:
     """Explain why nothing is known of a shard without any record that could be a copy, and what to do."""
     begun = search.since.get(number)
-    where = f"{search.copies.called} {number} of {search.streams.new_name!r}"
+    where = f"{search.copies.part_label} {number} of {search.streams.new_name!r}"
     message = (
         f"No record of {where} arrived since the records around the old positions, and older ones were not read: "
         "whether they are copies of what the job has read was not counted. Raise content.window_records until it is "
@@ -147,7 +149,9 @@ def _doubtful(cut: ShardCut) -> HashKeyPart | None:
     return next((part for part in cut.parts if part.cut.exactness in (None, Exactness.UNKNOWN)), None)
 
 
-def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosition, again: Mapping[int, int]) -> str:
+def _reason(
+    search: Search, cut: ShardCut, position: AnyPosition, highest: AnyPosition, again: Mapping[int, int]
+) -> str:
     olds = _shards(sorted({number for part in cut.parts for number in part.old}))
     if not cut.parts:
         if not search.streams.by_hash:
@@ -156,26 +160,27 @@ def _reason(search: Search, cut: ShardCut, place: AnyPosition, highest: AnyPosit
     twice = "an unknown number of records" if cut.replay is None else many(cut.replay, "record")
     if cut.interleaved:
         return (
-            f"Records of {olds} lie interleaved, so that no position fits them all: from {place} on none is missed, "
+            f"Records of {olds} lie interleaved, so that no position fits them all: from {position} on none is missed, "
             f"and up to {twice} are read twice."
         )
-    if again and place == highest:
+    if again and position == highest:
         return (
-            f"At {place} no unread record of {olds} is skipped, counted on the records; "
+            f"At {position} no unread record of {olds} is skipped, counted on the records; "
             f"{many(sum(again.values()), 'user record')} of an aggregate are read twice."
         )
     if cut.reason is Reason.NATIVE_BELOW and cut.foreign_below:
         return (
             f"At {highest} no unread record of {olds} is skipped and no read one repeated, but "
             f"{many(cut.foreign_below, 'record')} below match none of the old stream: others may have written them, "
-            f"and the job would never read them. From {place} on none is missed, and up to {twice} are read twice."
+            f"and the job would never read them. From {position} on none is missed, and up to {twice} are read twice."
         )
     if cut.exactness is Exactness.BOUNDED:
         return (
             f"Of {olds}, read and unread records are not parted by one position, or their numbers do not add up: it "
-            f"lies between {place} and {highest}, and from {place} on none is missed and up to {twice} are read twice."
+            f"lies between {position} and {highest}, and from {position} on none is missed and up to {twice} are "
+            "read twice."
         )
-    return f"At {place} no unread record of {olds} is skipped and no read one repeated, counted on the records."
+    return f"At {position} no unread record of {olds} is skipped and no read one repeated, counted on the records."
 
 
 def _shards(numbers: Sequence[int]) -> str:
@@ -206,7 +211,7 @@ def _statements(search: Search, cut: ShardCut) -> Iterator[str]:
         yield "Producers name hash keys themselves: all shards were searched, and records tell which shard they are in."
     for count, message in zip(cut.nowhere, ("has read", "has not read"), strict=True):
         if count:
-            where = f"in any {search.copies.called} of {search.streams.new_name!r}"
+            where = f"in any {search.copies.part_label} of {search.streams.new_name!r}"
             yield f"{many(count, 'record')} that the job {message} {'has' if count == 1 else 'have'} no copy {where}."
     yield _ahead(cut.ahead)
 

@@ -53,13 +53,13 @@ def fitting_time(plan: Plan) -> str:
     return start_time(plan)
 
 
-def _read_until_ms(one: PlannedPosition) -> int | None:
+def _read_until_ms(position: PlannedPosition) -> int | None:
     """Return when the record arrived that a shard is read up to; None where nothing tells."""
-    place = one.new_offset
-    if not isinstance(place, ShardPlace) or one.start is Start.EARLIEST:
+    new_position = position.new_offset
+    if not isinstance(new_position, ShardPlace) or position.start is Start.EARLIEST:
         return None
-    evidence = None if place.sequence is None else evidence_of(place.sequence)
-    return place.at_ms if evidence is None else evidence.arrived_s * 1000
+    evidence = None if new_position.sequence is None else evidence_of(new_position.sequence)
+    return new_position.at_ms if evidence is None else evidence.arrived_s * 1000
 
 
 _WAY: Final = Way(
@@ -86,7 +86,7 @@ class AtTimestampTarget(OutputTarget):
         text=fitting_time,
         suffix="json",
         mime="application/json",
-        draft=lambda text, told: f"{told}\n{text}",
+        draft=lambda text, message: f"{message}\n{text}",
         about="For a job without state that begins every shard at one time, `AT_TIMESTAMP`, and tolerates replay.",
     )
 

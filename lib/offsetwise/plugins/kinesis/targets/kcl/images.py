@@ -38,7 +38,7 @@ def loaded(text: str) -> Item:
         ValueError: It is none.
     """
     body = json.loads(text)
-    if not isinstance(body, dict) or not all(isinstance(each, dict) and len(each) == 1 for each in body.values()):
+    if not isinstance(body, dict) or not all(isinstance(value, dict) and len(value) == 1 for value in body.values()):
         raise ValueError("expected a row in DynamoDB's JSON")
     return {name: _whole(value) for name, value in body.items()}
 
@@ -49,7 +49,7 @@ def _shown(value: Mapping[str, Any]) -> Mapping[str, Any]:
         case "B":
             return {kind: base64.b64encode(content).decode()}
         case "BS":
-            return {kind: sorted(base64.b64encode(each).decode() for each in content)}
+            return {kind: sorted(base64.b64encode(raw).decode() for raw in content)}
         case "SS" | "NS":
             return {kind: sorted(content)}
     return value
@@ -61,15 +61,15 @@ def _whole(value: Mapping[str, Any]) -> Mapping[str, Any]:
         case "B":
             return {kind: base64.b64decode(content)}
         case "BS":
-            return {kind: [base64.b64decode(each) for each in content]}
+            return {kind: [base64.b64decode(encoded) for encoded in content]}
     return value
 
 
-def moved(before: Item, place: ShardPlace) -> Item:
+def moved(before: Item, position: ShardPlace) -> Item:
     """Return a lease that begins elsewhere: free, with the counter of one who has taken it once more."""
-    text, sub = words(place)
-    kept = {name: value for name, value in before.items() if name not in _GONE}
-    return kept | {
+    text, sub = words(position)
+    retained = {name: value for name, value in before.items() if name not in _GONE}
+    return retained | {
         "checkpoint": {"S": text},
         "checkpointSubSequenceNumber": {"N": sub},
         COUNTER: {"N": str(int(before[COUNTER]["N"]) + 1)},
@@ -77,9 +77,9 @@ def moved(before: Item, place: ShardPlace) -> Item:
     }
 
 
-def added(key: str, place: ShardPlace, *, low: int, high: int, parents: tuple[str, ...], typed: bool) -> Item:
+def added(key: str, position: ShardPlace, *, low: int, high: int, parents: tuple[str, ...], typed: bool) -> Item:
     """Return a new lease; `typed` where the others say what they are, as since KCL 3.5."""
-    text, sub = words(place)
+    text, sub = words(position)
     results: dict[str, Mapping[str, Any]] = {
         KEY: {"S": key},
         "checkpoint": {"S": text},
@@ -94,8 +94,8 @@ def added(key: str, place: ShardPlace, *, low: int, high: int, parents: tuple[st
     return results | ({"entityType": {"S": "LEASE"}} if typed else {})
 
 
-def words(place: ShardPlace) -> tuple[str, str]:
+def words(position: ShardPlace) -> tuple[str, str]:
     """Return a position as a lease has it: `checkpoint` and the sub-sequence number."""
-    if place.place is Place.AFTER:
-        return str(place.sequence), str(place.sub or 0)
-    return place.place.value, "0"
+    if position.place is Place.AFTER:
+        return str(position.sequence), str(position.sub or 0)
+    return position.place.value, "0"

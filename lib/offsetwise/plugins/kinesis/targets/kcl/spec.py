@@ -41,7 +41,7 @@ class Leases:
 
     rows: Mapping[str, Item]
     """By lease key; rows of other entities are not among them."""
-    places: Mapping[str, AnyPosition]
+    positions: Mapping[str, AnyPosition]
 
     @property
     def typed(self) -> bool:
@@ -53,7 +53,7 @@ class NoTableError(ClusterError):
     """There is no table of this name."""
 
 
-NO_LEASES: Final = Leases(rows={}, places={})
+NO_LEASES: Final = Leases(rows={}, positions={})
 
 
 def leases_as_checkpoint(table: DynamoTable) -> Checkpoint | None:
@@ -91,8 +91,10 @@ def read_leases(table: DynamoTable) -> Leases:
         )
     _require_lease_table(table, rows)
     coordinator = table.rows_of(f"{table.name}{_COORDINATOR}")
-    beside = [] if coordinator is None else [Table(name=f"{table.name}{_COORDINATOR}", keys=None, items=coordinator)]
-    read = checkpoint_of(table.uri, _as_table(table.name, rows), beside)
+    other_tables = (
+        [] if coordinator is None else [Table(name=f"{table.name}{_COORDINATOR}", keys=None, items=coordinator)]
+    )
+    read = checkpoint_of(table.uri, _as_table(table.name, rows), other_tables)
     wrong = next((problem for problem in read.problems if problem.code in _REFUSED), None)
     if wrong is not None:
         raise ApplyError(f"{table.uri}: {wrong.message} Nothing was written.", fix=wrong.fix)
@@ -108,7 +110,7 @@ def read_leases(table: DynamoTable) -> Leases:
         )
     return Leases(
         rows={str(row[KEY]["S"]): row for row in rows if row.get(KEY, {}).get("S") in keys and _is_lease(row)},
-        places={shard.shard: shard.position for shard in shards},
+        positions={shard.shard: shard.position for shard in shards},
     )
 
 
@@ -121,12 +123,12 @@ def _require_lease_table(table: DynamoTable, rows: Sequence[Item]) -> None:
             raise
         state = None
     keys = None if state is None else state.keys
-    found = Table(name=table.name, keys=keys, items=tuple(rows))
-    if keys == ((KEY, "HASH"),) or (keys is None and KEY in found.key_names):
+    actual = Table(name=table.name, keys=keys, items=tuple(rows))
+    if keys == ((KEY, "HASH"),) or (keys is None and KEY in actual.key_names):
         return
-    use = other_use(found)
+    use = other_use(actual)
     raise ApplyError(
-        f"{table.uri}: expected a lease table of the KCL, keyed by {KEY}, found a table keyed by {keys_of(found)}"
+        f"{table.uri}: expected a lease table of the KCL, keyed by {KEY}, found a table keyed by {keys_of(actual)}"
         f"{'' if use is None else f', which is {use}'}. Nothing was written.",
         fix=NAME_ANOTHER,
     )

@@ -203,20 +203,20 @@ class LeaseTable(DynamoTable):
             }
         names = {f"#h{number}": name for number, name in enumerate(HELD)}
         values = {f":h{number}": change.before[name] for number, name in enumerate(HELD) if name in change.before}
-        held = " AND ".join(
+        condition = " AND ".join(
             f"#h{number} = :h{number}" if name in change.before else f"attribute_not_exists(#h{number})"
             for number, name in enumerate(HELD)
         )
-        common = {"TableName": self.name, "Key": key, "ConditionExpression": held}
+        common = {"TableName": self.name, "Key": key, "ConditionExpression": condition}
         if change.after is None:
             return {"Delete": common | {"ExpressionAttributeNames": names, "ExpressionAttributeValues": values}}
         new = [name for name, value in change.after.items() if change.before.get(name) != value]
-        gone = [name for name in change.before if name not in change.after]
-        names |= {f"#n{number}": name for number, name in enumerate((*new, *gone))}
+        removed = [name for name in change.before if name not in change.after]
+        names |= {f"#n{number}": name for number, name in enumerate((*new, *removed))}
         values |= {f":n{number}": change.after[name] for number, name in enumerate(new)}
         update = "SET " + ", ".join(f"#n{number} = :n{number}" for number in range(len(new)))
-        if gone:
-            update += " REMOVE " + ", ".join(f"#n{number}" for number in range(len(new), len(new) + len(gone)))
+        if removed:
+            update += " REMOVE " + ", ".join(f"#n{number}" for number in range(len(new), len(new) + len(removed)))
         return {
             "Update": common
             | {

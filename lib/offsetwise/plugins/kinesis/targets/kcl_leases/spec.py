@@ -73,23 +73,23 @@ def created_for(plan: Plan) -> str | None:
     rank=268,
     stage=Stage.PLAN,
 )
-def lease_table(table: str, found: str) -> Iterator[str]:
+def lease_table(table: str, state: str) -> Iterator[str]:
     """A plan creates the table or writes to the one that is there, and says which."""
-    yield f"Table {table}: {found}."
+    yield f"Table {table}: {state}."
 
 
-def place_of(one: PlannedPosition) -> ShardPlace | None:
+def place_of(position: PlannedPosition) -> ShardPlace | None:
     """Return what a lease would hold of a position; None where it cannot hold it."""
-    place = one.new_offset
-    if not isinstance(place, ShardPlace):
+    new_position = position.new_offset
+    if not isinstance(new_position, ShardPlace):
         return None
-    if one.start is Start.EARLIEST:
+    if position.start is Start.EARLIEST:
         return TRIM_HORIZON
-    if place.place is Place.AFTER:
+    if new_position.place is Place.AFTER:
         # The last user record of an aggregate that is processed whole; number 0 is also what a plain record has.
-        last = place.sub if place.sub is not None else (one.aggregate or 1) - 1
-        return replace(place, sub=last or None)
-    return place if place.place in (Place.TRIM_HORIZON, Place.SHARD_END) else None
+        last = new_position.sub if new_position.sub is not None else (position.aggregate or 1) - 1
+        return replace(new_position, sub=last or None)
+    return new_position if new_position.place in (Place.TRIM_HORIZON, Place.SHARD_END) else None
 
 
 def is_reviewed(plan: Plan, table: str) -> bool:
@@ -171,18 +171,18 @@ def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
         yield table_shared.problem(f"Table {before.table}: {why}.", fix=NAME_ANOTHER)
         return
     planned = {shard_id(position.partition): place_of(position) for position in plan.positions}
-    other = next((key for key, place in planned.items() if leases.get(key, place) != place), None)
+    other = next((key for key, new_position in planned.items() if leases.get(key, new_position) != new_position), None)
     if other is not None and is_to_another_stream(plan.positions):
         yield table_shared.problem(
             f"Table {before.table}: the plan is for another stream than the one that the job reads, and there is a "
             f"lease of {other} already, at {leases[other]}.",
             fix=NAME_ANOTHER,
         )
-    left = [key for key, at in leases.items() if key not in planned and str(at) != Place.SHARD_END]
-    if left:
+    unplanned = [key for key, at in leases.items() if key not in planned and str(at) != Place.SHARD_END]
+    if unplanned:
         yield table_shared.problem(
-            f"Table {before.table} has a lease of {min(left)}, at {leases[min(left)]}, and the plan has no position of "
-            "that shard.",
+            f"Table {before.table} has a lease of {min(unplanned)}, at {leases[min(unplanned)]}, and the plan has no "
+            "position of that shard.",
             fix=NAME_ANOTHER,
         )
     yield from of_new_leases(plan, leases)
@@ -197,8 +197,13 @@ def of_new_leases(plan: Plan, leases: Mapping[str, AnyPosition]) -> Iterator[Pro
     """
     known = {shard_id(shard.partition) for topic in plan.requirements.new.topics for shard in topic.shards}
     for position in plan.positions:
-        key, place = shard_id(position.partition), place_of(position)
-        if key not in leases and key not in known and place is not None and place.place is not Place.SHARD_END:
+        key, new_position = shard_id(position.partition), place_of(position)
+        if (
+            key not in leases
+            and key not in known
+            and new_position is not None
+            and new_position.place is not Place.SHARD_END
+        ):
             yield from shards_unknown(f"{key} of {position.new_topic!r} gets a lease, and its hash keys are not known.")
             return
 
@@ -264,18 +269,20 @@ class KclLeasesTarget(TargetType):
             yield f"it says that the table was created for KCL {step.table.kcl[:20]}, and the plan does not"
         if step.files or step.offsets:
             yield "it has files or committed offsets, which a table has none of"
-        planned = {shard_id(one.partition): (place_of(one), one.old_offset) for one in plan.positions}
+        planned = {
+            shard_id(position.partition): (place_of(position), position.old_offset) for position in plan.positions
+        }
         reviewed = is_reviewed(plan, name)
-        seen = [one.key for one in step.leases]
-        if len(set(seen)) != len(seen) or not planned.keys() >= set(seen):
+        keys = [lease.key for lease in step.leases]
+        if len(set(keys)) != len(keys) or not planned.keys() >= set(keys):
             yield "its leases are not the plan's"
             return
-        for one in step.leases:
-            place, old = planned[one.key]
-            if one.position != place:
-                yield f"it has {one.key} at {one.position}, and the plan says {place}"
-            if reviewed and one.before_position not in (None, old):
-                yield f"it says that {one.key} was at {one.before_position} before, and {old} was reviewed"
+        for lease in step.leases:
+            new_position, old = planned[lease.key]
+            if lease.position != new_position:
+                yield f"it has {lease.key} at {lease.position}, and the plan says {new_position}"
+            if reviewed and lease.before_position not in (None, old):
+                yield f"it says that {lease.key} was at {lease.before_position} before, and {old} was reviewed"
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         """Yield what of a plan it cannot hold."""
@@ -307,7 +314,7 @@ class KclLeasesTarget(TargetType):
             leases = read_leases(DynamoTable(config, name))
             if why := of_other_keys(new.topics, leases.rows):
                 raise PlanError(f"Table {name}: {why}. Nothing was written.", fix=NAME_ANOTHER)
-            return TableBefore(table=name, leases=tuple(sorted(leases.places.items())))
+            return TableBefore(table=name, leases=tuple(sorted(leases.positions.items())))
         except NoTableError:
             return TableBefore(table=name, leases=(), absent=True)
         except ClusterError:

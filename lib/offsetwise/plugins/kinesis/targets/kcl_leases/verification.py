@@ -17,7 +17,7 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
     if read is None:
         return for_all(plan, Turnout.DIFFERENT, f"There is no table {step.target.group} in this region and account.")
     results = {shard.shard: shard.position for source in read.sources for shard in source.shards}
-    return [_seen(position, results.get(shard_id(position.partition)), read.uri) for position in plan.positions]
+    return [_observed(position, results.get(shard_id(position.partition)), read.uri) for position in plan.positions]
 
 
 def _table(readers: Readers, name: str) -> Checkpoint | None:
@@ -25,8 +25,8 @@ def _table(readers: Readers, name: str) -> Checkpoint | None:
     return leases_as_checkpoint(DynamoTable(readers.target, name))
 
 
-def _seen(one: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:
-    name, planned = shard_id(one.partition), place_of(one)
+def _observed(position: PlannedPosition, here: AnyPosition | None, uri: str) -> Seen:
+    name, planned = shard_id(position.partition), place_of(position)
     if planned is None or here is None:
         message = f"{name} has no lease in {uri}: the application has read it to its end, or was never given it."
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)

@@ -67,16 +67,16 @@ class LeaseWriter(Writer):
         """
         table = self.connect(target.group or "")
         if created_for(plan) is None:
-            found, creates = require_stopped(table, read_leases(table), self.wait), ""
+            current, creates = require_stopped(table, read_leases(table), self.wait), ""
         else:
             require_none(table)
-            found, creates = NO_LEASES, f"{TYPE.creates(plan, target)} would be created. "
-        leases = _to_write(plan, table, found)
+            current, creates = NO_LEASES, f"{TYPE.creates(plan, target)} would be created. "
+        leases = _to_write(plan, table, current)
         return Preview(
             target=target,
             place=table.uri,
             told=f"{creates}{many(len(leases), 'lease')} of the application {table.name!r} would be written: "
-            f"{_told(leases) or 'all of them are as planned'}.",
+            f"{_changes_text(leases) or 'all of them are as planned'}.",
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
@@ -95,13 +95,13 @@ class LeaseWriter(Writer):
         intended, kcl = record.intended if record.stands else None, created_for(plan)
         goes_on = intended is not None
         if kcl is None:
-            found = require_stopped(table, read_leases(table), self.wait)
+            current = require_stopped(table, read_leases(table), self.wait)
         else:
-            found = NO_LEASES
+            current = NO_LEASES
             if not goes_on:
                 require_none(table)
         if intended is None:
-            leases = _to_write(plan, table, found)
+            leases = _to_write(plan, table, current)
             message = f"{many(len(leases), 'lease')} of the application {table.name!r} are written as planned."
             intended = ReceiptStep(target=target, place=table.uri, state=StepState.DONE, told=message, leases=leases)
             journal.begin(context.step, intended)
@@ -110,9 +110,9 @@ class LeaseWriter(Writer):
             journal.note(context.step, table=str(created_ms))
             intended = replace(intended, table=CreatedTable(kcl=kcl, created_ms=created_ms))
             if goes_on:
-                found = require_stopped(table, read_leases(table), self.wait)
-        changes = [_change(plan, lease, found) for lease in intended.leases]
-        _carry_out(table, found, changes)
+                current = require_stopped(table, read_leases(table), self.wait)
+        changes = [_change(plan, lease, current) for lease in intended.leases]
+        _carry_out(table, current, changes)
         journal.done(context.step, intended)
         return intended
 
@@ -190,9 +190,9 @@ class LeaseWriter(Writer):
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Describe which leases are not as they were before; see `Writer`."""
-        seen = self.look(plan, undone, context)
+        observation = self.look(plan, undone, context)
         before = StepStanding.AS_WRITTEN if created_for(plan) is None else StepStanding.ABSENT
-        return None if seen.standing is before else seen.told
+        return None if observation.standing is before else observation.told
 
 
 def writer(migration: Migration) -> Writer:
@@ -206,7 +206,7 @@ def _created_ms(step: ReceiptStep, record: StepRecord | None) -> int | None:
     return step.table.created_ms if step.table is not None else None if noted is None else int(noted)
 
 
-def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLease, ...]:
+def _to_write(plan: Plan, table: LeaseTable, current: Leases) -> tuple[WrittenLease, ...]:
     """Return every lease that is not as planned yet, with the whole row that is there now.
 
     Raises:
@@ -214,79 +214,75 @@ def _to_write(plan: Plan, table: LeaseTable, found: Leases) -> tuple[WrittenLeas
         ApplyError: The plan cannot be written so.
     """
     TYPE.require_fit(plan, table.uri)
-    refuse_unfit(of_new_leases(plan, found.places), table.uri)
-    if why := of_another_stream(plan, found.places) or of_other_keys(plan.requirements.new.topics, found.rows):
+    refuse_unfit(of_new_leases(plan, current.positions), table.uri)
+    if why := of_another_stream(plan, current.positions) or of_other_keys(plan.requirements.new.topics, current.rows):
         raise ApplyError(f"{table.uri}: {why}. Nothing was written.", fix=NAME_ANOTHER)
-    pinned = next(
-        (dict(table_before.leases) for table_before in plan.requirements.tables if table_before.table == table.name),
-        None,
-    )
+    pinned = next((dict(pin.leases) for pin in plan.requirements.tables if pin.table == table.name), None)
     reviewed, elsewhere = is_reviewed(plan, table.name), is_to_another_stream(plan.positions)
     leases = []
     planned = {shard_id(position.partition): position for position in plan.positions}
-    for key, planned_position in sorted(planned.items()):
-        place, row, now = place_of(planned_position), found.rows.get(key), found.places.get(key)
-        if reviewed and now not in (planned_position.old_offset, place):
-            raise _stale(table, f"{key} at {number(planned_position.old_offset)} as reviewed", f"{now}")
-        if pinned is not None and now not in (pinned.get(key), place):
+    for key, position in sorted(planned.items()):
+        target, row, now = place_of(position), current.rows.get(key), current.positions.get(key)
+        if reviewed and now not in (position.old_offset, target):
+            raise _stale(table, f"{key} at {number(position.old_offset)} as reviewed", f"{now}")
+        if pinned is not None and now not in (pinned.get(key), target):
             raise _stale(table, f"{key} at {pinned.get(key) or 'no lease'} as reviewed", f"{now or 'no lease'}")
-        if elsewhere and now not in (None, place):
+        if elsewhere and now not in (None, target):
             raise StalePlanError(
                 f"{table.uri}: expected no lease of {key} yet, because the plan is for another stream, found it at "
                 f"{now}. Nothing was written.",
                 fix=NAME_ANOTHER,
             )
-        if now != place and place is not None and not (row is None and place.place is Place.SHARD_END):
-            leases.append(
-                WrittenLease(key=key, position=place, before_position=now, before=None if row is None else dumped(row))
-            )
-    missing = [key for key, at in found.places.items() if key not in planned and str(at) != Place.SHARD_END]
+        if now != target and target is not None and not (row is None and target.place is Place.SHARD_END):
+            before = None if row is None else dumped(row)
+            leases.append(WrittenLease(key=key, position=target, before_position=now, before=before))
+    missing = [key for key, at in current.positions.items() if key not in planned and str(at) != Place.SHARD_END]
     if missing:
         expected = "a position in the plan for every lease that is not read to its end"
         raise _stale(table, expected, f"none for {min(missing)}")
     return tuple(leases)
 
 
-def _stale(table: LeaseTable, expected: str, found: str) -> StalePlanError:
-    return StalePlanError(f"{table.uri}: expected {expected}, found {found}. Nothing was written.", fix=_AGAIN)
+def _stale(table: LeaseTable, expected: str, actual: str) -> StalePlanError:
+    return StalePlanError(f"{table.uri}: expected {expected}, found {actual}. Nothing was written.", fix=_AGAIN)
 
 
-def _change(plan: Plan, one: WrittenLease, found: Leases) -> LeaseChange:
+def _change(plan: Plan, lease: WrittenLease, current: Leases) -> LeaseChange:
     """Return both rows of a lease: the one before is in the record, the other follows from that and the plan.
 
     Raises:
         FileError: The record is no row of this lease, or has none where the plan makes no new lease.
     """
-    place = one.position
-    if not isinstance(place, ShardPlace):
-        raise changed(f"{one.key}: expected a position of a shard, found {place}.")
-    if one.before is not None:
+    position = lease.position
+    if not isinstance(position, ShardPlace):
+        raise changed(f"{lease.key}: expected a position of a shard, found {position}.")
+    if lease.before is not None:
         try:
-            before = loaded(one.before)
-            return LeaseChange(key=one.key, before=before, after=moved(before, place))
+            before = loaded(lease.before)
+            return LeaseChange(key=lease.key, before=before, after=moved(before, position))
         except (ValueError, KeyError, TypeError) as error:
-            raise changed(f"{one.key}: expected the row as it was before, found {one.before[:80]!r}.") from error
+            raise changed(f"{lease.key}: expected the row as it was before, found {lease.before[:80]!r}.") from error
     known = (shard for topic in plan.requirements.new.topics for shard in topic.shards)
-    shard = next((shard_range for shard_range in known if shard_id(shard_range.partition) == one.key), None)
+    shard = next((shard_range for shard_range in known if shard_id(shard_range.partition) == lease.key), None)
     if shard is None:
         raise changed(
-            f"{one.key}: expected the row as it was before, found none, and the plan makes no new lease of it."
+            f"{lease.key}: expected the row as it was before, found none, and the plan makes no new lease of it."
         )
-    parents, typed = tuple(map(shard_id, shard.parents)), found.typed or created_for(plan) == KCL_3
-    after = added(one.key, place, low=shard.low, high=shard.high, parents=parents, typed=typed)
-    return LeaseChange(key=one.key, before=None, after=after)
+    parents, typed = tuple(map(shard_id, shard.parents)), current.typed or created_for(plan) == KCL_3
+    after = added(lease.key, position, low=shard.low, high=shard.high, parents=parents, typed=typed)
+    return LeaseChange(key=lease.key, before=None, after=after)
 
 
-def _is(found: Leases, key: str, row: Item | None) -> bool:
-    now = found.rows.get(key)
+def _is(current: Leases, key: str, row: Item | None) -> bool:
+    now = current.rows.get(key)
     return now is row if now is None or row is None else dumped(now) == dumped(row)
 
 
-def _carry_out(table: LeaseTable, found: Leases, changes: Sequence[LeaseChange]) -> None:
+def _carry_out(table: LeaseTable, current: Leases, changes: Sequence[LeaseChange]) -> None:
     """Write what is not yet as it shall be, and read it back."""
-    lease_changes = [change for change in changes if not _is(found, change.key, change.after)]
+    lease_changes = [change for change in changes if not _is(current, change.key, change.after)]
     for lease_change in lease_changes:
-        if not _is(found, lease_change.key, lease_change.before):
+        if not _is(current, lease_change.key, lease_change.before):
             raise _written_to(table, lease_change, "Nothing was written to it.")
     for start in range(0, len(lease_changes), AT_ONCE):
         share = lease_changes[start : start + AT_ONCE]
@@ -321,6 +317,6 @@ def _written_to(table: LeaseTable, change: LeaseChange, effect: str) -> StalePla
     )
 
 
-def _told(leases: Sequence[WrittenLease]) -> str:
+def _changes_text(leases: Sequence[WrittenLease]) -> str:
     shown = [f"{lease.key} from {lease.before_position or 'no lease'} to {lease.position}" for lease in leases[:4]]
     return ", ".join((*shown, *([f"and {len(leases) - 4:,} more"] if len(leases) > 4 else [])))

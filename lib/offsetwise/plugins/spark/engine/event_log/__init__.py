@@ -52,11 +52,11 @@ def read_log_files(files: LogFiles) -> SparkApplication:
     Raises:
         StorageError: It cannot be read, is too large, damaged, or no event log.
     """
-    state, runs, left = "STARTED", dict[str, RunSoFar](), MAX_TEXT_BYTES
+    state, runs, remaining = "STARTED", dict[str, RunSoFar](), MAX_TEXT_BYTES
     for name in files.names:
         for line in _lines(files, name, may_break_off=name == files.names[-1]):
-            left -= len(line) + 1
-            if left < 0:
+            remaining -= len(line) + 1
+            if remaining < 0:
                 raise unusable(files.uri, f"an event log of at most {MAX_TEXT_BYTES:,} bytes, decompressed; found more")
             if _MARK in line[:200]:
                 state = _add(runs, _event(files.uri, name, line), is_whole=not name.endswith(COMPACTED)) or state

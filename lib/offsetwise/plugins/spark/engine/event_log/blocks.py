@@ -46,8 +46,8 @@ class DamagedStreamError(Exception):
         told: What was expected and found, as a part of a sentence.
     """
 
-    def __init__(self, at: int | None, told: str) -> None:
-        super().__init__(told if at is None else f"{told}, at byte {at:,}")
+    def __init__(self, at: int | None, message: str) -> None:
+        super().__init__(message if at is None else f"{message}, at byte {at:,}")
 
 
 def decompressed(data: bytes, codec: str, arrow: ModuleType) -> Iterator[bytes]:
@@ -138,8 +138,8 @@ def _after_header(data: bytes, at: int) -> int:
 def _snappy_length(head: bytes, at: int) -> int:
     """Return the length that a raw block claims."""
     length = 0
-    for place, byte in enumerate(head):
-        length |= (byte & 0x7F) << 7 * place
+    for index, byte in enumerate(head):
+        length |= (byte & 0x7F) << 7 * index
         if byte < 0x80:  # the last byte of the number
             if length > MAX_BLOCK_BYTES:
                 raise DamagedStreamError(at, f"a block that claims {length:,} bytes, more than {MAX_BLOCK_BYTES:,}")
@@ -184,19 +184,19 @@ def xxhash32(data: bytes, seed: int) -> int:
     if whole:
         words = struct.unpack_from(f"<{whole // 4}I", data)
         lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
-        one, two, three, four = (_lane(lane & _32, words[place::4]) for place, lane in enumerate(lanes))
-        made = _turn(one, 1) + _turn(two, 7) + _turn(three, 12) + _turn(four, 18)
+        lane_one, two, three, four = (_lane(lane & _32, words[index::4]) for index, lane in enumerate(lanes))
+        digest = _turn(lane_one, 1) + _turn(two, 7) + _turn(three, 12) + _turn(four, 18)
     else:
-        made = seed + _P5
-    made = made + len(data) & _32
+        digest = seed + _P5
+    digest = digest + len(data) & _32
     words_end = len(data) & ~3
     for (word,) in struct.iter_unpack("<I", data[whole:words_end]):
-        made = _turn(made + word * _P3 & _32, 17) * _P4 & _32
+        digest = _turn(digest + word * _P3 & _32, 17) * _P4 & _32
     for byte in data[words_end:]:
-        made = _turn(made + byte * _P5 & _32, 11) * _P1 & _32
-    made = (made ^ made >> 15) * _P2 & _32
-    made = (made ^ made >> 13) * _P3 & _32
-    return made ^ made >> 16
+        digest = _turn(digest + byte * _P5 & _32, 11) * _P1 & _32
+    digest = (digest ^ digest >> 15) * _P2 & _32
+    digest = (digest ^ digest >> 13) * _P3 & _32
+    return digest ^ digest >> 16
 
 
 def _lane(lane: int, words: tuple[int, ...]) -> int:

@@ -89,14 +89,14 @@ def _in_order(uri: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the files to read of a log that is kept in several, none of a log that is one file."""
     whole = (name for name in names if not name.endswith(_UNFINISHED))
     matches = [match for name in whole if (match := _ROLLED.fullmatch(name)) is not None]
-    found = sorted((int(match[1]), match[2] is not None, match[0]) for match in matches)
-    begin = max((place for place, (_, is_compact, _) in enumerate(found) if is_compact), default=0)
-    numbers = [number for number, _, _ in found[begin:]]
-    missing = next((one + 1 for one, other in pairwise(numbers) if other > one + 1), None)
+    numbered_files = sorted((int(match[1]), match[2] is not None, match[0]) for match in matches)
+    begin = max((index for index, (_, is_compact, _) in enumerate(numbered_files) if is_compact), default=0)
+    numbers = [number for number, _, _ in numbered_files[begin:]]
+    missing = next((number + 1 for number, other in pairwise(numbers) if other > number + 1), None)
     if missing is not None or len(numbers) != len(set(numbers)):
-        told = "two of one number" if missing is None else f"none of number {missing:,}"
-        raise unusable(uri, f"the files events_{numbers[0]} to events_{numbers[-1]}, found {told}")
-    return tuple(name for _, _, name in found[begin:])
+        problem = "two of one number" if missing is None else f"none of number {missing:,}"
+        raise unusable(uri, f"the files events_{numbers[0]} to events_{numbers[-1]}, found {problem}")
+    return tuple(name for _, _, name in numbered_files[begin:])
 
 
 def _only(uri: str, logs: list[str]) -> str:

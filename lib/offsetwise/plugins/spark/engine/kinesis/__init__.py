@@ -52,7 +52,7 @@ class OffsetLine:
     stream: str
     batch: int
     """The batch whose files hold the end, which need not be the one of the file's name."""
-    places: Mapping[str, ShardPlace]
+    positions: Mapping[str, ShardPlace]
     has_sub: bool
     """Whether it is one of awslabs, which keeps places inside aggregates."""
 
@@ -63,7 +63,7 @@ class OffsetLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SourceShards:
     """A source with its positions."""
 
     source: CheckpointSource
@@ -76,7 +76,7 @@ class Found:
 class _Ends:
     """Where a batch ended, by shard."""
 
-    places: dict[str, ShardPlace] = field(default_factory=dict)
+    positions: dict[str, ShardPlace] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     pins: list[tuple[str, str]] = field(default_factory=list)
     unread: set[str] = field(default_factory=set)
@@ -103,13 +103,13 @@ def parse_line(text: str | None) -> OffsetLine | None:
     if not isinstance(stream, str) or not stream or not isinstance(batch, str) or not BATCH.fullmatch(batch):
         raise GarbledError("expected a stream's name and a batch's id as texts in the metadata, found others")
     shards = {name: value for name, value in body.items() if name != "metadata"}
-    places = {}
+    positions = {}
     for name, value in shards.items():
         if not _SHARD.fullmatch(name) or not isinstance(value, dict):
             raise GarbledError(f"expected an object by the id of a shard, found {name[:60]!r}")
-        places[name] = place_of(value)
+        positions[name] = place_of(value)
     has_sub = any("isLast" in value for value in shards.values())
-    return OffsetLine(stream=stream, batch=int(batch), places=places, has_sub=has_sub)
+    return OffsetLine(stream=stream, batch=int(batch), positions=positions, has_sub=has_sub)
 
 
 def read_source(
@@ -118,7 +118,7 @@ def read_source(
     restart: Restart,
     files: Mapping[int, OffsetFile],
     committer: Table | None,
-) -> Found | None:
+) -> SourceShards | None:
     """Read a source's positions; None where it is none of Kinesis.
 
     Args:
@@ -128,42 +128,41 @@ def read_source(
         files: The offset files that were read, by batch.
         committer: The table of a DynamoDB committer, where a person named one.
     """
-    raw = {batch: each.raw for batch, file in files.items() if (each := file.by_id().get(source.id)) is not None}
+    raw = {batch: entry.raw for batch, file in files.items() if (entry := file.by_id().get(source.id)) is not None}
     last = restart.last_planned
     try:
         line = parse_line(raw.get(last)) if last is not None else None
     except GarbledError as error:
         problem = damaged(f"offsets/{last}, source {source.id} is garbled: {error}. Its positions are left out.")
-        return Found(source=replace(source, kind=KIND, raw=None), problems=(problem,))
+        return SourceShards(source=replace(source, kind=KIND, raw=None), problems=(problem,))
     if line is None or last is None:
         return None
-    made = replace(source, kind=KIND, raw=None)
+    base_source = replace(source, kind=KIND, raw=None)
     earlier, problems = _earlier(source.id, raw, last)
-    names = sorted({line.stream, *(each.stream for each in earlier.values())})
+    names = sorted({line.stream, *(offset_line.stream for offset_line in earlier.values())})
     if len(names) > 1:
         effect = f"The connector does not compare the name with the job's; the newest batch says {line.stream}."
         problems += stream_differs(f"Source {source.id}", names, effect)
     if not restart.known and restart.reruns is None:
-        return Found(source=made, problems=tuple(problems))
+        return SourceShards(source=base_source, problems=tuple(problems))
     pending = restart.reruns is not None
     rebuilds = not pending and not line.has_sub and line.batch == last
     ends = _ends(folder, source.id, line, committer, rebuilds=rebuilds)
     problems += ends.problems
     if not pending and not ends.known and not _is_lost(folder, source.id, line, committer):
         problems.append(_elsewhere(last, source.id, line))
-        return Found(source=made, problems=tuple(problems))
+        return SourceShards(source=base_source, problems=tuple(problems))
     if not pending and not ends.known:
         problems.append(_lost(last, source.id, line))
-        shards = [Shard(id=name, stream=line.stream, position=place) for name, place in sorted(line.places.items())]
+        shards = [Shard(id=name, stream=line.stream, position=at) for name, at in sorted(line.positions.items())]
     else:
         shards = _pending(line, ends) if pending else _committed(source.id, line, ends, last, problems)
-    problems += _left(source.id, folder, {**earlier, last: line}, committer)
+    problems += _gaps(source.id, folder, {**earlier, last: line}, committer)
     problems += problems_of(shards, knows_children=False)
     if pending:
         problems.append(_runs_again(last, line, shards, ends))
-    return Found(
-        source=replace(made, shards=tuple(each.row for each in shards)), problems=tuple(problems), pins=tuple(ends.pins)
-    )
+    rows = tuple(shard.row for shard in shards)
+    return SourceShards(source=replace(base_source, shards=rows), problems=tuple(problems), pins=tuple(ends.pins))
 
 
 def _is_lost(folder: FolderReader, source: str, line: OffsetLine, committer: Table | None) -> bool:
@@ -203,12 +202,12 @@ def _elsewhere(batch: int, source: str, line: OffsetLine) -> Problem:
 
 def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
     """Return where the next batch begins: at the ends, and for a shard without one where the batch began."""
-    strange = sorted(ends.places.keys() - line.places.keys())
+    strange = sorted(ends.positions.keys() - line.positions.keys())
     if strange:
         problems.append(
             damaged(f"Batch {batch} has an end of {', '.join(strange)}, which offsets/{batch} does not name.")
         )
-    without = sorted(line.places.keys() - ends.places.keys() - ends.unread)
+    without = sorted(line.positions.keys() - ends.positions.keys() - ends.unread)
     if without:
         effect = (
             "it goes on where the batch began, so what it read there is read again."
@@ -219,16 +218,17 @@ def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems:
         message = f"Batch {batch} is committed without an end of {named(without)}: {effect}"
         files = [f"{_path(source, line)}/{shard}" for shard in without]
         problems.append(_rebuilt(message, *files) if ends.rebuilds else damaged(message))
-    names = sorted((line.places.keys() | ends.places.keys()) - ends.unread)
-    return [Shard(id=name, stream=line.stream, position=ends.places.get(name) or line.places[name]) for name in names]
+    names = sorted((line.positions.keys() | ends.positions.keys()) - ends.unread)
+    positions = {name: ends.positions.get(name) or line.positions[name] for name in names}
+    return [Shard(id=name, stream=line.stream, position=position) for name, position in positions.items()]
 
 
 def _pending(line: OffsetLine, ends: _Ends) -> list[Shard]:
     """Return where a batch that runs again begins and, where that is recorded and kept to, ends."""
-    bounded = ends.places if line.has_sub else {}
+    bounded = ends.positions if line.has_sub else {}
     return [
-        Shard(id=name, stream=line.stream, position=place, planned=bounded.get(name))
-        for name, place in sorted(line.places.items())
+        Shard(id=name, stream=line.stream, position=position, planned=bounded.get(name))
+        for name, position in sorted(line.positions.items())
     ]
 
 
@@ -248,36 +248,36 @@ def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dic
     return results, problems
 
 
-def _left(source: str, folder: FolderReader, lines: Mapping[int, OffsetLine], committer: Table | None) -> list[Problem]:
+def _gaps(source: str, folder: FolderReader, lines: Mapping[int, OffsetLine], committer: Table | None) -> list[Problem]:
     """Find shards that a later batch was planned without, though they had no end."""
     problems: list[Problem] = []
     for batch in sorted(lines):
         following = lines.get(batch + 1)
         if following is None or not following.has_sub:
             continue
-        gone = lines[batch].places.keys() - following.places.keys()
-        if not gone:
+        missing = lines[batch].positions.keys() - following.positions.keys()
+        if not missing:
             continue
         ends = _ends(folder, source, lines[batch], committer)
-        for shard in sorted(gone - ends.unread):
-            place = ends.places.get(shard, lines[batch].places[shard])
-            if place != SHARD_END:
-                problems += parent_unread(shard, place, batch, batch + 1)
+        for shard in sorted(missing - ends.unread):
+            position = ends.positions.get(shard, lines[batch].positions[shard])
+            if position != SHARD_END:
+                problems += parent_unread(shard, position, batch, batch + 1)
     return problems
 
 
 def _runs_again(batch: int, line: OffsetLine, shards: Sequence[Shard], ends: _Ends) -> Problem:
     if not line.has_sub:
-        told = "This connector reads such a batch to wherever the shards end then."
+        until = "This connector reads such a batch to wherever the shards end then."
     elif not ends.known:
-        told = "No end of it is recorded, so it reads to wherever the shards end then."
+        until = "No end of it is recorded, so it reads to wherever the shards end then."
     else:
-        without = [each.id for each in shards if each.planned is None]
-        told = f"{len(ends.places):,} of {len(shards):,} shards have an end of it, which it keeps to" + (
+        without = [shard.id for shard in shards if shard.planned is None]
+        until = f"{len(ends.positions):,} of {len(shards):,} shards have an end of it, which it keeps to" + (
             f"; {', '.join(without)} have none and are left to the batch behind it." if without else "."
         )
     return pending_batch.problem(
-        f"Batch {batch} is planned and not committed: it runs again on restart. {told} The sink may hold part of it.",
+        f"Batch {batch} is planned and not committed: it runs again on restart. {until} The sink may hold part of it.",
         fix="Let it commit before the job is moved: start the job, and stop it after the batch.",
     )
 
@@ -320,14 +320,14 @@ def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuild
         return ends
     except StorageError as error:
         ends.problems.append(damaged(f"{path} cannot be read: {error.problem} Its ends are left out."))
-        ends.unread |= line.places.keys()
+        ends.unread |= line.positions.keys()
         ends.known = True
         return ends
     ends.known = True
-    wanted = [name for name in names if not name.startswith(".")]
+    file_names = [name for name in names if not name.startswith(".")]
     sums = [f"{path}/{name}" for name in names if name.startswith(".") and name.endswith(".crc")]
-    read = folder.read_many(dict.fromkeys([*(f"{path}/{name}" for name in wanted), *sums]))
-    for name in wanted:
+    read = folder.read_many(dict.fromkeys([*(f"{path}/{name}" for name in file_names), *sums]))
+    for name in file_names:
         file, data = f"{path}/{name}", read[f"{path}/{name}"]
         checksum = read.get(f"{path}/.{name}.crc")
         if isinstance(data, bytes) and isinstance(checksum, bytes) and not checksum_fits(data, checksum):
@@ -340,10 +340,10 @@ def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuild
         why = data.problem if isinstance(data, StorageError) else _take(ends, name, data)
         if why is not None:
             message = f"{file} cannot be used: {why}. Its shard is left out."
-            can_rebuild = rebuilds and name in line.places and isinstance(data, bytes) and is_half_written(data)
+            can_rebuild = rebuilds and name in line.positions and isinstance(data, bytes) and is_half_written(data)
             ends.problems.append(_rebuilt(message, file) if can_rebuild else damaged(message))
             ends.unread.add(name)
-            ends.places.pop(name, None)
+            ends.positions.pop(name, None)
     return ends
 
 
@@ -371,7 +371,7 @@ def _from_table(committer: Table, line: OffsetLine) -> _Ends:
         if batch != str(line.batch) or shard is None:
             continue
         ends.known = True
-        if shard not in line.places:
+        if shard not in line.positions:
             strange.append(shard)
         elif why := "it has no metadataValue" if value is None else _take(ends, shard, value.encode()):
             ends.problems.append(
@@ -393,7 +393,7 @@ def _take(ends: _Ends, shard: str, data: bytes) -> str | None:
         body = object_of(data)
         if body.get("shardId") != shard:
             raise GarbledError(f"expected the shard {shard!r} in it, found {str(body.get('shardId'))[:60]!r}")
-        ends.places[shard] = place_of(body)
+        ends.positions[shard] = place_of(body)
     except GarbledError as error:
         return str(error)
     return None

@@ -46,9 +46,9 @@ def place_of(body: Mapping[str, Any]) -> ShardPlace:
     Raises:
         GarbledError: It is none of them.
     """
-    unknown = sorted(body.keys() - {"shardId", "iteratorType", "iteratorPosition", "subSequenceNumber", "isLast"})
+    unrecognized = sorted(body.keys() - {"shardId", "iteratorType", "iteratorPosition", "subSequenceNumber", "isLast"})
     kind, position = body.get("iteratorType"), body.get("iteratorPosition")
-    if unknown or not isinstance(kind, str) or not isinstance(position, str):
+    if unrecognized or not isinstance(kind, str) or not isinstance(position, str):
         raise GarbledError(f"expected iteratorType and iteratorPosition as texts, found {json.dumps(body)[:80]}")
     sub = _sub(body)
     if kind in _SENTINELS:

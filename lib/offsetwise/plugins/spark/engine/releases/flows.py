@@ -47,15 +47,15 @@ def is_flow(uri: str) -> bool:
 
 def newest_of_flows(uris: Iterable[str]) -> list[str]:
     """Return checkpoints without those that another version of their flow has taken over from."""
-    kept: list[str] = []
+    retained: list[str] = []
     flows: dict[str, list[str]] = {}
     for uri in uris:
         folder, _, name = uri.rstrip("/").rpartition("/")
         if version_of(name) is not None and is_flow(folder):
             flows.setdefault(folder, []).append(name)
         else:
-            kept.append(uri)
-    return kept + [f"{folder}/{newest_version(names)}" for folder, names in flows.items()]
+            retained.append(uri)
+    return retained + [f"{folder}/{newest_version(names)}" for folder, names in flows.items()]
 
 
 def superseded(uri: str, *, roots: Sequence[str] | None) -> tuple[Problem, ...]:

@@ -60,7 +60,7 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
             f"offsets/{batch} is lost as well, so batch {batch} cannot run again.",
             fix="Restore the folder from a backup.",
         )
-    dropped = frozenset(path for each in garbled for path in logs.with_checksum(f"commits/{each}"))
+    dropped = frozenset(path for number in garbled for path in logs.with_checksum(f"commits/{number}"))
     done = [f"{_batches_of(garbled[:0:-1])} as done: Spark planned the next batch after each."] if garbled[1:] else []
     last = logs.planned[-1]
     if last == batch + 1:
@@ -71,7 +71,7 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
             costs=(
                 f"Batch {last} runs again with the same ends, {between}; a sink that has recorded it ignores it.",
                 f"Spark takes batch {batch} as done, which it was: Spark planned batch {last} after it.",
-                *(f"It takes {each}" for each in done),
+                *(f"It takes {clause}" for clause in done),
                 state_used(batch, stateful=damaged.stateful),
             ),
         )
@@ -90,7 +90,7 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
         costs=(
             f"Batch {batch} runs again with the same ends: {between} are read twice.",
             f"A sink that has recorded batch {batch} ignores it, which is right; any other gets its records twice.",
-            *(f"Spark takes {each}" for each in done),
+            *(f"Spark takes {clause}" for clause in done),
             state_used(before, stateful=damaged.stateful),
         ),
     )

@@ -53,17 +53,17 @@ def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repair
     worse = next((block for block in blocks if block.message not in known), None)
     if worse is not None:
         raise UnrepairableError(f"The copy would not go on either. {worse.code}: {worse.message}", fix=worse.fix)
-    left = tuple(
+    remaining = tuple(
         f"Left as it is, to be repaired in a copy of the copy: {block.message}"
         for block in blocks
         if block.message in known
     )
-    return replace(repaired, costs=(*repaired.costs, *left), pins=_pins(folder, after, repaired), checkpoint=after)
+    return replace(repaired, costs=(*repaired.costs, *remaining), pins=_pins(folder, after, repaired), checkpoint=after)
 
 
-def _pins(folder: FolderReader, after: Checkpoint, made: Repaired) -> tuple[tuple[str, str], ...]:
+def _pins(folder: FolderReader, after: Checkpoint, repaired: Repaired) -> tuple[tuple[str, str], ...]:
     """Return the digests of the original's files: those that positions come from, and those that the copy changes."""
-    paths = {path for path, _ in after.pins} | made.replaced.keys() | made.dropped
+    paths = {path for path, _ in after.pins} | repaired.replaced.keys() | repaired.dropped
     read = folder.read_many(dict.fromkeys(sorted(path for path in paths if path.startswith(_PINNED))))
     return tuple(
         (path, hashlib.sha256(data).hexdigest())

@@ -22,7 +22,8 @@ def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaire
     costs: list[str] = []
     for line in damaged.offsets(done).sources:
         # What an offset file of the connector says is where its batch begins.
-        after = next((one for one in damaged.offsets(last).sources if one.id == line.id), None) if last > done else None
+        later = damaged.offsets(last).sources if last > done else ()
+        after = next((other for other in later if other.id == line.id), None)
         starts = _starts(after.raw if after is not None else line.raw)
         if starts is None:
             continue
@@ -65,7 +66,7 @@ def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
     if line is None or line.has_sub or text is None:
         return None
     body = json.loads(text)
-    return {shard: body[shard] for shard in line.places}
+    return {shard: body[shard] for shard in line.positions}
 
 
 def _whole(damaged: Damaged, folder: str) -> set[str]:

@@ -22,21 +22,23 @@ _FIRST_SOURCE: Final = 4
 
 def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
     """Put topics back into the last batch, at the offsets at which the newest batch that has each ended."""
-    topics, restart = sorted({each.strip() for each in values["topic"].split(",")} - {""}), damaged.restart
+    topics, restart = sorted({name.strip() for name in values["topic"].split(",")} - {""}), damaged.restart
     last = restart.last_planned
     if last is None or restart.missing:
         raise UnrepairableError(
             "Spark does not start from its last batch.", fix="Repair what `offsetwise inspect` names first."
         )
     # A pending batch is read from the end of the one before, which needs the topics as well.
-    among = [last] if restart.reruns is None else [each for each in (last, restart.starts_after) if each is not None]
+    among = (
+        [last] if restart.reruns is None else [number for number in (last, restart.starts_after) if number is not None]
+    )
     replaced: dict[str, bytes] = {}
     ended = []
     for topic in topics:
         batch, before, lost = _newest_with(topic, damaged, last)
-        for each in among:
-            if each != batch and _lost(before, damaged.offsets(each), topic):
-                path = f"offsets/{each}"
+        for number in among:
+            if number != batch and _lost(before, damaged.offsets(number), topic):
+                path = f"offsets/{number}"
                 replaced[path] = _with(replaced.get(path) or damaged.read(path) or b"", lost)
         ends = (f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True))
         ended.append(f"{', '.join(ends)}, where {'the query began' if batch is None else f'batch {batch} ended'}")
@@ -72,11 +74,11 @@ def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
     now = damaged.offsets(last)
     ended = _initial(damaged, now) if before is None else damaged.offsets(before)
     there = {of.topic for line in ended.sources for of in line.offsets}
-    left = sorted(each for each in there.difference(topics) if _lost(ended, now, each))
-    if left:
+    missing = sorted(topic for topic in there.difference(topics) if _lost(ended, now, topic))
+    if missing:
         raise UnrepairableError(
-            f"Batch {last} lacks {', '.join(left)} as well, so Spark would not run it either.",
-            fix=f"Subscribe to all of them again and name all of them: --set topic={','.join([*topics, *left])}.",
+            f"Batch {last} lacks {', '.join(missing)} as well, so Spark would not run it either.",
+            fix=f"Subscribe to all of them again and name all of them: --set topic={','.join([*topics, *missing])}.",
         )
 
 
@@ -89,7 +91,7 @@ def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, O
         UnrepairableError: No earlier batch has more of the topic.
     """
     files = {last: damaged.offsets(last)}
-    for batch in sorted((each for each in damaged.logs.planned if each < last), reverse=True):
+    for batch in sorted((number for number in damaged.logs.planned if number < last), reverse=True):
         files[batch] = damaged.offsets(batch)
         lost = _lost(files[batch], files[last], topic)
         if lost:
@@ -126,15 +128,15 @@ def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOff
         later = known.get(line.id)
         if not line.is_kafka or later is None or (later.kind is not None and not later.is_kafka):
             continue
-        kept = {(of.topic, partition) for of in later.offsets for partition in of.partitions}
+        retained = {(of.topic, partition) for of in later.offsets for partition in of.partitions}
         for of in line.offsets:
-            gone = [
+            pairs = [
                 pair
                 for pair in zip(of.partitions, of.offsets, strict=True)
-                if of.topic == topic and (topic, pair[0]) not in kept
+                if of.topic == topic and (topic, pair[0]) not in retained
             ]
-            if gone:
-                partitions, offsets = zip(*gone, strict=True)
+            if pairs:
+                partitions, offsets = zip(*pairs, strict=True)
                 lost[line.id] = TopicOffsets(topic=topic, partitions=partitions, offsets=offsets)
     return lost
 

@@ -79,7 +79,7 @@ _REWIND: Final = Way(
     options=" --set rewind_to=BATCH",
     rewinds=True,
     elsewhere="It begins at the positions after an earlier batch, and this comparison is of the last one",
-    against=no_batch,
+    objections=no_batch,
 )
 _RENAME: Final = Way(
     name="topic-rename",
@@ -90,7 +90,7 @@ _RENAME: Final = Way(
     keeps=("the state", "the query id and batch ids"),
     gives_up=("nothing; the names of topics in the checkpoint change",),
     needs=("the job subscribes to the new names", "`topics` in the migration file says what they are called"),
-    against=not_renamed,
+    objections=not_renamed,
 )
 _FAILBACK: Final = Way(
     name="failback",
@@ -107,7 +107,7 @@ _FAILBACK: Final = Way(
     ),
     migration_file="swapped.yaml",
     elsewhere="It is drafted from a migration file with old and new swapped",
-    against=not_moved,
+    objections=not_moved,
 )
 
 

@@ -90,11 +90,11 @@ def shard_edits(
         pieces.append((start, end, _line(text[start:end], moves, path)))
         ends = [*_ends(plan, folder, checkpoint, source, moves, pending=pending)]
         yield from ends
-        kept = {change.partition for edit in ends for change in edit.numbers}
+        edited_partitions = {change.partition for edit in ends for change in edit.numbers}
         numbers += [
             move.change(move.planned.old_offset, move.begins)
             for move in moves
-            if pending or move.planned.partition not in kept
+            if pending or move.planned.partition not in edited_partitions
         ]
     yield FileEdit(path=path, before=data, after=replaced(text, pieces).encode("utf-8"), numbers=tuple(numbers))
 
@@ -111,33 +111,42 @@ def _moves(plan: Plan, checkpoint: Checkpoint, path: str) -> dict[str, list[_Mov
 
 
 def _of_source(source: CheckpointSource, planned: list[PlannedPosition], path: str) -> list[_Move]:
-    held = {at.topic_partition: at for at in positions_of(source)}
+    positions = {at.topic_partition: at for at in positions_of(source)}
     elsewhere = is_to_another_stream(planned)
-    if elsewhere and (message := stands_elsewhere(planned, {at.partition: at for at in held.values()})):
+    if elsewhere and (message := stands_elsewhere(planned, {at.partition: at for at in positions.values()})):
         raise refused(path, message)
     moves = []
     for position in planned:
-        at, (begin, end) = held.pop(position.topic_partition, None), _restart(position)
+        at, (begin, end) = positions.pop(position.topic_partition, None), _restart(position)
         if not elsewhere and (begin, end) != ((None, None) if at is None else (at.offset, at.planned_offset)):
-            found = "no such shard" if at is None else at.offset
-            raise refused(path, f"{position.topic_partition} at {begin} as in the plan, found {found}")
-        place, ends = place_of(position), position.restart[1].new if len(position.restart) > 1 else None
-        if place is None or (ends is not None and not isinstance(ends, ShardPlace)):
+            current = "no such shard" if at is None else at.offset
+            raise refused(path, f"{position.topic_partition} at {begin} as in the plan, found {current}")
+        new_position, ends = place_of(position), position.restart[1].new if len(position.restart) > 1 else None
+        if new_position is None or (ends is not None and not isinstance(ends, ShardPlace)):
             raise refused(path, f"a position of {position.topic_partition} that the connectors have a word for")
         moves.append(
-            _Move(planned=position, begins=place, ends=ends, changed=at is None or place != at.offset, added=at is None)
+            _Move(
+                planned=position,
+                begins=new_position,
+                ends=ends,
+                changed=at is None or new_position != at.offset,
+                added=at is None,
+            )
         )
-    if held:
-        raise refused(path, f"a position for {min(held)} in the plan, found none")
+    if positions:
+        raise refused(path, f"a position for {min(positions)} in the plan, found none")
     return moves
 
 
-def _restart(one: PlannedPosition) -> tuple[AnyPosition | None, AnyPosition | None]:
+def _restart(position: PlannedPosition) -> tuple[AnyPosition | None, AnyPosition | None]:
     """Return where a shard was when the plan was drafted: its position, and the end of a pending batch."""
-    if one.restart and (one.restart[0].old, one.restart[0].new) != (one.old_offset, one.new_offset):
-        named = one.topic_partition
+    if position.restart and (position.restart[0].old, position.restart[0].new) != (
+        position.old_offset,
+        position.new_offset,
+    ):
+        named = position.topic_partition
         raise unfit(f"one new and one old position of {named} in the plan, found that it contradicts itself")
-    return one.old_offset, one.restart[1].old if len(one.restart) > 1 else None
+    return position.old_offset, position.restart[1].old if len(position.restart) > 1 else None
 
 
 def _line(text: str, moves: list[_Move], path: str) -> str:
@@ -160,14 +169,14 @@ def _ends(
     files = {path.rpartition("/")[2]: path for path, _ in checkpoint.pins if path.startswith(folder_of_ends)}
     example: dict[str, Any] = {}
     for move in moves:
-        path, place = files.get(move.shard), move.ends if pending else move.begins
-        if path is None or place is None:
+        path, position = files.get(move.shard), move.ends if pending else move.begins
+        if path is None or position is None:
             continue
         data = read_file(folder, path)
         body = example = _as_written(data.decode("utf-8"), path)
         before = move.planned.restart[1].old if pending else move.planned.old_offset
-        after = data if place == before else _written(_with(body, place)).encode("utf-8")
-        yield FileEdit(path=path, before=data, after=after, numbers=(move.change(before, place),))
+        after = data if position == before else _written(_with(body, position)).encode("utf-8")
+        yield FileEdit(path=path, before=data, after=after, numbers=(move.change(before, position),))
     for path, move in ((path, move) for path, move in _added(plan, moves).items() if not pending):
         body = {**_with(example, move.begins), "shardId": move.shard}
         yield FileEdit(
@@ -180,9 +189,9 @@ def _added(plan: Plan, moves: list[_Move]) -> dict[str, _Move]:
     return {path: move for move in moves if (path := paths.get((move.planned.source, move.planned.partition)))}
 
 
-def _with(body: Mapping[str, Any], place: ShardPlace) -> dict[str, Any]:
+def _with(body: Mapping[str, Any], position: ShardPlace) -> dict[str, Any]:
     """Put a place into the keys that are there, each with a value of the kind that it has."""
-    entry = entry_of(place)
+    entry = entry_of(position)
     results = dict(body)
     for key in body.keys() & entry.keys():
         kind = type(body[key])

@@ -48,24 +48,24 @@ def against_shards(plan: Plan) -> Iterator[Problem]:
     if elsewhere and has_other_shards(plan.positions):
         yield from against_other_shards(plan.positions, _HOLDER)
     for planned_position in plan.positions:
-        place = place_of(planned_position)
-        if place is None:
+        new_position = place_of(planned_position)
+        if new_position is None:
             why = "it names no record and no time"
             yield from place_not_held(planned_position.new_topic_partition, planned_position.new_offset, _HOLDER, why)
-        elif place.sub is not None and not aggregates:
-            again = at(place.sequence or 0)
+        elif new_position.sub is not None and not aggregates:
+            again = at(new_position.sequence or 0)
             why = f"the qubole connector keeps no position inside an aggregate; {again} reads all of it again"
-            yield from place_not_held(planned_position.new_topic_partition, place, _HOLDER, why)
-        elif place == SHARD_END != planned_position.old_offset and not elsewhere:
+            yield from place_not_held(planned_position.new_topic_partition, new_position, _HOLDER, why)
+        elif new_position == SHARD_END != planned_position.old_offset and not elsewhere:
             yield from place_not_held(
-                planned_position.new_topic_partition, place, _HOLDER, "its shard was not read to the end"
+                planned_position.new_topic_partition, new_position, _HOLDER, "its shard was not read to the end"
             )
     if aggregates:
         yield from _closed(plan)
     required = plan.requirements.checkpoint
     if required is not None and required.last_planned_batch != required.last_committed_batch:
         added = [shard_id(position.partition) for position in plan.positions if position.old_offset is None]
-        if elsewhere and any(each.endswith(f"/{required.last_planned_batch}") for each in ends_of(plan).values()):
+        if elsewhere and any(path.endswith(f"/{required.last_planned_batch}") for path in ends_of(plan).values()):
             yield pending_batch_differs.problem(
                 f"Batch {required.last_planned_batch} is pending, and its end has no known position on another stream.",
                 fix=_COMMIT_FIRST,
@@ -87,20 +87,23 @@ def _closed(plan: Plan) -> Iterator[Problem]:
         for shard in topic.shards
         if shard.closed
     }
-    for one in plan.positions:
-        if one.new_topic_partition in closed and _goes_elsewhere(one):
-            told = f"{shard_id(one.partition)} is closed, and would not be read from {one.new_offset:,}: {_NEVER_READ}."
-            yield parent_unread.problem(told, fix=_READ_IT)
+    for position in plan.positions:
+        if position.new_topic_partition in closed and _goes_elsewhere(position):
+            closed_shard = (
+                f"{shard_id(position.partition)} is closed, and would not be read from {position.new_offset:,}"
+            )
+            message = f"{closed_shard}: {_NEVER_READ}."
+            yield parent_unread.problem(message, fix=_READ_IT)
 
 
-def _goes_elsewhere(one: PlannedPosition) -> bool:
-    return isinstance(one.new_offset, ShardPlace) and SHARD_END != place_of(one) != one.old_offset
+def _goes_elsewhere(position: PlannedPosition) -> bool:
+    return isinstance(position.new_offset, ShardPlace) and SHARD_END != place_of(position) != position.old_offset
 
 
-def entry_of(place: ShardPlace) -> dict[str, str]:
+def entry_of(shard_position: ShardPlace) -> dict[str, str]:
     """Return the fields of a position, as texts."""
-    kind, position = place.place.value, ""
-    match place:
+    kind, position = shard_position.place.value, ""
+    match shard_position:
         case ShardPlace(place=Place.AFTER, sequence=int(number)):
             kind, position = "AFTER_SEQUENCE_NUMBER", str(number)
         case ShardPlace(place=Place.AT, sequence=int(number)):
@@ -110,21 +113,21 @@ def entry_of(place: ShardPlace) -> dict[str, str]:
     return {
         "iteratorType": kind,
         "iteratorPosition": position,
-        "subSequenceNumber": "-1" if place.sub is None else str(place.sub),
-        "isLast": "true" if place.sub is None else "false",
+        "subSequenceNumber": "-1" if shard_position.sub is None else str(shard_position.sub),
+        "isLast": "true" if shard_position.sub is None else "false",
     }
 
 
-def place_of(one: PlannedPosition) -> ShardPlace | None:
+def place_of(position: PlannedPosition) -> ShardPlace | None:
     """Return where a shard begins; None where the connectors have no word for it."""
-    place = one.new_offset
-    if not isinstance(place, ShardPlace):
+    new_position = position.new_offset
+    if not isinstance(new_position, ShardPlace):
         return None
-    if one.start is Start.EARLIEST:
+    if position.start is Start.EARLIEST:
         return TRIM_HORIZON
-    if place.place is Place.LATEST or (place.place is Place.AT_TIMESTAMP and place.at_ms is None):
+    if new_position.place is Place.LATEST or (new_position.place is Place.AT_TIMESTAMP and new_position.at_ms is None):
         return None
-    return place
+    return new_position
 
 
 def ends_of(plan: Plan) -> dict[str, str]:
@@ -136,12 +139,12 @@ def ends_of(plan: Plan) -> dict[str, str]:
 
 def added_ends(plan: Plan) -> dict[tuple[str, int], str]:
     """Return the files that shards get which the checkpoint does not name, by source and number."""
-    folders, left = ends_of(plan), left_in_shards(plan.positions)
+    folders, remaining = ends_of(plan), left_in_shards(plan.positions)
     return {
         (position.source, position.partition): f"{folders[position.source]}/{shard_id(position.partition)}"
         for position in plan.positions
         if position.source in folders
-        and (position.old_offset is None or (in_several(position.old_offset) and position.partition not in left))
+        and (position.old_offset is None or (in_several(position.old_offset) and position.partition not in remaining))
     }
 
 

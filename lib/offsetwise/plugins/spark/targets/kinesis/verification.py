@@ -23,8 +23,8 @@ def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
     """Hold a copy, which its query goes on with, against the plan."""
     read, required = readers.with_times(step.place).checkpoint, plan.requirements.checkpoint
     if required is None or read.job_id != required.job_id or required.last_planned_batch is None:
-        wanted = None if required is None else required.job_id
-        message = f"{step.place} is of the query {read.job_id}, expected {wanted}."
+        expected_id = None if required is None else required.job_id
+        message = f"{step.place} is of the query {read.job_id}, expected {expected_id}."
         return for_all(plan, Turnout.DIFFERENT, message)
     pending = required.last_planned_batch != required.last_committed_batch
     first = required.last_planned_batch + (0 if pending else 1)
@@ -40,11 +40,11 @@ def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
     now = _now(read)
     at = _Began(
         where=step.place if begun is None else f"offsets/{first} of {step.place}",
-        places=now if begun is None else _line(begun, plan),
+        positions=now if begun is None else _line(begun, plan),
         done=max(done, default=None),
         now=now,
     )
-    return [_seen(position, at) for position in plan.positions]
+    return [_observed(position, at) for position in plan.positions]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class _Began:
     """What a checkpoint says of where its query began."""
 
     where: str
-    places: Places | None
+    positions: Places | None
     """None where the line cannot be read."""
     done: int | None
     """The last batch that it has committed since."""
@@ -77,17 +77,21 @@ def _line(batch: Batch, plan: Plan) -> Places | None:
             line = parse_line(lines.get(position.source))
         except GarbledError:
             return None
-        place = None if line is None else line.places.get(shard_id(position.partition))
-        if line is not None and place is not None:
-            results[position.source, TopicPartition(line.stream, position.partition)] = place
+        shard_position = None if line is None else line.positions.get(shard_id(position.partition))
+        if line is not None and shard_position is not None:
+            results[position.source, TopicPartition(line.stream, position.partition)] = shard_position
     return results
 
 
-def _seen(one: PlannedPosition, at: _Began) -> Seen:
-    name, planned, key = shard_id(one.partition), place_of(one), (one.source, one.new_topic_partition)
-    if at.places is None:
+def _observed(planned_position: PlannedPosition, at: _Began) -> Seen:
+    name, planned, key = (
+        shard_id(planned_position.partition),
+        place_of(planned_position),
+        (planned_position.source, planned_position.new_topic_partition),
+    )
+    if at.positions is None:
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=f"{name}: {at.where} cannot be read.")
-    position = at.places.get(key)
+    position = at.positions.get(key)
     if position is None and planned == SHARD_END:
         return Seen(found=None, turnout=Turnout.CONFIRMED, told=f"{name} is read to its end, and not in {at.where}.")
     if position != planned:

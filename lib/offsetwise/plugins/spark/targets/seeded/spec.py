@@ -10,7 +10,7 @@ from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
 from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.exports import against_gaps, starting_offsets
-from offsetwise.plan.recorded import made
+from offsetwise.plan.recorded import wrong_new_files
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
@@ -79,7 +79,7 @@ class SeededCheckpointTarget(OutputTarget):
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         """Yield where a step is none that its writer records."""
         path, data = seeded_offsets(plan)
-        yield from made(step, {"metadata": None, path: sha256(data).hexdigest()})
+        yield from wrong_new_files(step, {"metadata": None, path: sha256(data).hexdigest()})
 
 
 TYPE: Final = SeededCheckpointTarget()

@@ -16,7 +16,7 @@ from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
-from offsetwise.apply.written import beside, folder_changed, look_at_folder, names_below
+from offsetwise.apply.written import folder_changed, foreign_names, look_at_folder, names_below
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
@@ -38,13 +38,13 @@ class SeededWriter(Writer):
         Raises:
             OffsetwiseError: It could not be made as things stand; the message says why.
         """
-        place = _place(context.output, context)
-        require_free(place)
+        output = _local_path(context.output, context)
+        require_free(output)
         _, numbers, _ = _initial(plan, context)
         return Preview(
             target=target,
-            place=place,
-            told=f"A fresh checkpoint would be made at {place} that starts at {len(numbers.numbers):,} given "
+            place=output,
+            told=f"A fresh checkpoint would be made at {output} that starts at {len(numbers.numbers):,} given "
             "position(s).",
             files=(FileChange(path="metadata", what="made"), numbers),
         )
@@ -55,27 +55,27 @@ class SeededWriter(Writer):
         Raises:
             OffsetwiseError: There is nothing at the output then, or what stood there before.
         """
-        place = _place(context.output, context)
+        output = _local_path(context.output, context)
         path, numbers, data = _initial(plan, context)
         files = {"metadata": json.dumps({"id": str(uuid.uuid4())}, separators=(",", ":")).encode(), path: data}
         intended = ReceiptStep(
             target=target,
-            place=place,
+            place=output,
             state=StepState.DONE,
-            told=f"A fresh checkpoint stands at {place} that starts at {len(numbers.numbers):,} given position(s).",
+            told=f"A fresh checkpoint stands at {output} that starts at {len(numbers.numbers):,} given position(s).",
             files=tuple(WrittenFile(path=name, sha256=sha256(data)) for name, data in files.items()),
         )
 
         def build(folder: str) -> None:
             sources, source = below(folder, "sources"), below(folder, os.path.dirname(path))
-            for one in (sources, source):
-                context.disk.make_folder(one)
+            for parent in (sources, source):
+                context.disk.make_folder(parent)
             for name, content in files.items():
                 context.disk.write_new(below(folder, name), content)
-            for one in (source, sources):
-                context.disk.sync_folder(one)
+            for parent in (source, sources):
+                context.disk.sync_folder(parent)
 
-        return publish(place, intended, context, build)
+        return publish(output, intended, context, build)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:  # noqa: ARG002 - the protocol's
         """Remove the checkpoint, as long as no query has run on it.
@@ -83,12 +83,12 @@ class SeededWriter(Writer):
         Raises:
             ApplyError: A query has run on it; or the disk refuses.
         """
-        _place(step.place, context)
+        _local_path(step.place, context)
         return unpublish(step, context, refuse=lambda: _wrong(step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - as above
         """Return whether the checkpoint stands there as it was written."""
-        _place(step.place, context)
+        _local_path(step.place, context)
         return look_at_folder(step, lambda: _wrong(step))
 
 
@@ -112,7 +112,7 @@ def _wrong(step: ReceiptStep) -> str | None:
     wrong = (
         ran_in_folder(step)
         or folder_changed(step)
-        or beside(names_below(step.place), {file.path for file in step.files})
+        or foreign_names(names_below(step.place), {file.path for file in step.files})
     )
     if wrong is None:
         try:
@@ -122,7 +122,7 @@ def _wrong(step: ReceiptStep) -> str | None:
     return wrong
 
 
-def _place(uri: str | None, context: Context) -> str:
+def _local_path(uri: str | None, context: Context) -> str:
     return local_place(
         uri,
         context.write_roots,

@@ -27,7 +27,7 @@ class StartingOffsetsTarget(OutputTarget):
         """Yield what speaks against writing it for a job; see `TargetType`."""
         form = starting_offsets_of(comparison.engine)
         if form is not None:
-            yield from form.against(comparison, job, sink_rewound=sink_rewound)
+            yield from form.objections(comparison, job, sink_rewound=sink_rewound)
         else:
             message = f"A job of {keeper_of(comparison.engine).label} cannot be told to begin at offsets."
             yield no_checkpoint.problem(message)

@@ -16,6 +16,6 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
     if unlike := changed(plan, step, readers, text):
         return unlike
     if form.began_as_told is None:
-        return as_written(plan, step, form.seen)
+        return as_written(plan, step, form.evidence_of_start)
     results: list[Seen] = form.began_as_told(plan, step, text.encode(), readers, checkpoint)
     return results

@@ -18,7 +18,7 @@ __all__ = ["verify", "writer"]
 
 _FILES: Final = TextFileWriter(
     content=starting_positions,
-    called="startingOffsets",
+    label="startingOffsets",
     parts="partition(s)",
     fix="Write it locally, or print it: offsetwise export --as starting-offsets.",
 )

@@ -30,9 +30,9 @@ def starting_position(plan: Plan) -> str:
     """Return the file's text: every shard that is not read to its end, one stream."""
     stream = min((position.new_topic for position in plan.positions), default="")
     shards = {
-        shard_id(planned_position.partition): entry_of(place)
+        shard_id(planned_position.partition): entry_of(new_position)
         for planned_position in sorted(plan.positions, key=lambda position: position.partition)
-        if (place := _place_of(planned_position)) is not None and place.place is not Place.SHARD_END
+        if (new_position := _place_of(planned_position)) is not None and new_position.place is not Place.SHARD_END
     }
     body = {"metadata": {"streamName": stream, "batchId": "0"}, **shards}
     return json.dumps(body, separators=(",", ":")) + "\n"
@@ -48,15 +48,15 @@ def fitting_position(plan: Plan) -> str:
     return starting_position(plan)
 
 
-def _place_of(one: PlannedPosition) -> ShardPlace | None:
+def _place_of(position: PlannedPosition) -> ShardPlace | None:
     """Return where a shard begins; None where one of the two connectors has no word for it."""
-    place = place_of(one)
-    return None if place is None or place.sub is not None else place
+    new_position = place_of(position)
+    return None if new_position is None or new_position.sub is not None else new_position
 
 
-def _why(one: PlannedPosition) -> str:
-    if isinstance(one.new_offset, ShardPlace) and one.new_offset.sub is not None:
-        again = at(one.new_offset.sequence or 0)
+def _why(position: PlannedPosition) -> str:
+    if isinstance(position.new_offset, ShardPlace) and position.new_offset.sub is not None:
+        again = at(position.new_offset.sequence or 0)
         return f"the qubole connector would skip the rest of the aggregate; {again} reads all of it again"
     return "that names no record and no time"
 
@@ -88,7 +88,7 @@ class StartingPositionTarget(OutputTarget):
         text=fitting_position,
         suffix="json",
         mime="application/json",
-        draft=lambda text, told: f"{told}\n{text}",
+        draft=lambda text, message: f"{message}\n{text}",
         about="For a query that begins with an empty checkpoint folder: the text of the option `startingposition`.",
         use='.option("startingposition", open("{0}").read())  # qubole\n'
         '.option("kinesis.startingposition", open("{0}").read())  # awslabs',
@@ -114,15 +114,16 @@ class StartingPositionTarget(OutputTarget):
         if len({(position.source, position.new_topic) for position in plan.positions}) > 1:
             yield sources.problem("It is of one stream, and the positions are of several.")
         planned = {position.new_topic_partition for position in plan.positions}
-        left = [
+        missing = [
             f"{shard_id(shard.partition)} of {topic.name!r}"
             for topic in plan.requirements.new.topics
             for shard in topic.shards
             if not shard.closed and TopicPartition(topic.name, shard.partition) not in planned
         ]
-        if left:
+        if missing:
             yield from shards_unknown(
-                f"{left[0]} is open, and the plan has no position for it: the query would begin it at its start's time."
+                f"{missing[0]} is open, and the plan has no position for it: the query would begin it at its start's "
+                "time."
             )
 
 

@@ -14,7 +14,7 @@ from offsetwise.targets.text_file import verify_start, writer_of_start
 
 _FILES: Final = writer_of_start(
     fitting_position,
-    called="startingposition",
+    label="startingposition",
     fix="Write it locally, and copy it to where the query is started.",
 )
 
