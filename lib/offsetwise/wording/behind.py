@@ -12,11 +12,11 @@ from offsetwise.wording import clock, duration, many, size
 def lag_text(of: Behind | None) -> str:
     """Describe how far a position is behind; `?` where nobody said. A number of records only where all were read.
 
-    >>> behind(Behind(left=Left.RECORDS, ms=90_000)), behind(Behind(left=Left.RECORDS, ms=0, records=1))
+    >>> lag_text(Behind(left=Left.RECORDS, ms=90_000)), lag_text(Behind(left=Left.RECORDS, ms=0, records=1))
     ('1 min 30 s', '0 s, 1 record')
-    >>> behind(Behind(left=Left.NOTHING, ms=0, last_ms=1_795_335_840_000)), behind(Behind(left=Left.ENDED))
+    >>> lag_text(Behind(left=Left.NOTHING, ms=0, last_ms=1_795_335_840_000)), lag_text(Behind(left=Left.ENDED))
     ('0 s, no record since 2026-11-22 08:24:00 UTC', 'ended')
-    >>> behind(Behind(left=Left.UNKNOWN)), behind(None)
+    >>> lag_text(Behind(left=Left.UNKNOWN)), lag_text(None)
     ('?', '?')
     """
     if of is None:

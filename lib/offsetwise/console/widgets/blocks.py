@@ -64,7 +64,7 @@ def live(
     """Draw the state of an answer - not read, being read, failed, held - and give it if it is there.
 
     Waits in place while it is being read: for a page with nothing else to show, and for what is there at once.
-    `asking.asked` draws the same without waiting. A recorded answer draws nothing. After a failure the answer of
+    `draw_answer` draws the same without waiting. A recorded answer draws nothing. After a failure the answer of
     before is given, with its time said. `actions` is where the button stands that reads again; else it stands here.
     """
     # In this order: an answer is held before its reading is forgotten, so that one of both is seen.
