@@ -50,7 +50,7 @@ STARTED_MS = 1_790_000_000_000
 PEER = """
 import json, sys
 from confluent_kafka import Consumer, TopicPartition
-from offsetwise.streams.kafka.client import consumer_configuration
+from offsetwise.streams.ranges import consumer_configuration
 
 read = 0
 for bootstrap, windows in json.load(sys.stdin):

@@ -34,10 +34,10 @@ from offsetwise.lab.brokers import jvm
 from offsetwise.model import NamingStrategy, Plan, Target, Transaction
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sinks.settling import Ending, settle
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.transactions import look_at_transactions
-from offsetwise.streams.kafka.wire import Wire
-from offsetwise.targets.transactions.writer import writer
+from offsetwise.plugins.kafka.stream.client import Client, Deadline
+from offsetwise.plugins.kafka.stream.transactions import look_at_transactions
+from offsetwise.plugins.kafka.stream.wire import Wire
+from offsetwise.plugins.kafka.targets.transactions.writer import writer
 from offsetwise.transactions.deciding import decide
 from offsetwise.transactions.observed import HeldTransactions, TransactionLook, to_describe
 from offsetwise.transactions.report import report

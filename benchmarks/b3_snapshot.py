@@ -32,9 +32,9 @@ from offsetwise.lab import Lab
 from offsetwise.lab.jars import kafka_jars
 from offsetwise.lab.java import find_java
 from offsetwise.model import Cluster
-from offsetwise.streams.kafka.client import RequestCounter
-from offsetwise.streams.kafka.logs import CALLS
-from offsetwise.streams.kafka.snapshot import read_whole
+from offsetwise.plugins.kafka.stream.client import RequestCounter
+from offsetwise.plugins.kafka.stream.logs import CALLS
+from offsetwise.plugins.kafka.stream.snapshot import read_whole
 
 PARTITIONS_PER_TOPIC, PARTITIONS_PER_GROUP = 500, 20
 LIMIT_S = 180

@@ -46,7 +46,7 @@ from offsetwise.pipeline.reconcile import TopicLog, reconcile
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.session import close_session, open_session
 from offsetwise.pipeline.window_reader import Ask, WindowReader
-from offsetwise.streams.kafka import reader as kafka
+from offsetwise.plugins.kafka.stream import reader as kafka
 from offsetwise.translation.search import SearchTarget, Span
 
 PARTITIONS = 2

@@ -33,9 +33,9 @@ from offsetwise.lab import Lab
 from offsetwise.lab.jars import kafka_jars
 from offsetwise.lab.java import find_java
 from offsetwise.model import GroupBefore, Plan, ReceiptStep, Target
+from offsetwise.plugins.kafka.targets.group.kafka import KafkaGroups
+from offsetwise.plugins.kafka.targets.group.writer import GroupWriter
 from offsetwise.streams import client_process
-from offsetwise.targets.group.kafka import KafkaGroups
-from offsetwise.targets.group.writer import GroupWriter
 from tests.apply.plans import POLLUTED, drafted
 from tests.engines.spark.folders import SAMPLES
 

@@ -28,10 +28,20 @@ TABLE = re.compile(r"^\| `([\w/]+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 WORKER_LIBRARIES = {"fsspec"}
 
 HOMES = {
-    "confluent_kafka": ("pipeline.windows.", "streams.kafka.", "lab.", "targets.group."),
+    "confluent_kafka": (
+        "pipeline.windows.",
+        "streams.ranges.",
+        "plugins.kafka.stream.",
+        "lab.",
+        "plugins.kafka.targets.group.",
+    ),
     "kafka": (
-        *("streams.kafka.wire.", "streams.kafka.facts.", "streams.kafka.group_types.", "targets.transactions.kafka."),
-        *("targets.reviewed_cluster.", "targets.group.requests."),
+        "plugins.kafka.stream.wire.",
+        "plugins.kafka.stream.facts.",
+        "plugins.kafka.stream.group_types.",
+        "plugins.kafka.targets.transactions.kafka.",
+        "plugins.kafka.targets.reviewed_cluster.",
+        "plugins.kafka.targets.group.requests.",
     ),
     "pyspark": ("pipeline.", "lab.", "plugins.spark.state."),
     "streamlit": ("console.", "app", "pages.", "plugins.flink.screens.", "plugins.spark.screens."),

@@ -33,7 +33,7 @@ _PACKAGES = {
     "kcl": "offsetwise.plugins.kinesis.kcl",
     "positions": "offsetwise.plugins.positions",
     "connect": "offsetwise.plugins.connect",
-    "group": "offsetwise.engines.group",
+    "group": "offsetwise.plugins.kafka.engine",
 }
 """The folder of each engine's system."""
 
@@ -45,7 +45,7 @@ def _drawers() -> dict[str, list[str]]:
         specs_ = [spec for spec in target_types() if spec.ways and all(way.engine == engine.name for way in spec.ways)]
         made[engine.name] = [_package(spec).removeprefix("offsetwise.") for spec in specs_]
     made["kcl"].append("plugins.kinesis.targets.kcl")
-    made["group"] = ["targets.group"]
+    made["group"] = ["plugins.kafka.targets.group"]
     return made
 
 
@@ -60,7 +60,7 @@ _TARGETS_OF_SHARDS = (
     "plugins.kinesis.targets.kcl_leases",
     "plugins.kinesis.targets",
 )
-_STREAMS = {"kafka": "offsetwise.streams.kafka", "kinesis": "offsetwise.plugins.kinesis"}
+_STREAMS = {"kafka": "offsetwise.plugins.kafka", "kinesis": "offsetwise.plugins.kinesis"}
 _REGISTRATIONS = ("offsetwise.builtin", "offsetwise.builtin.engines")
 REGISTERS = {
     "streams": Register(
@@ -79,26 +79,12 @@ REGISTERS = {
             ("config.sections", "kafka"): "what files of format version 1 hold, which name no stream",
             ("plugins.spark.engine.offset_log", "kafka"): "the lines of Spark's own Kafka source",
             ("plugins.positions.engine.json_shapes", "kafka"): "the type that Druid's metadata of a data source names",
-            ("pipeline.client_windows", "kafka"): "Spark as what computes: it reads records of Kafka",
-            ("pipeline.client_windows", "dynamic-kafka"): "as above: the same folder",
-            ("pipeline.windows", "kafka"): "as above: what its workers do",
-            ("pipeline.windows", "dynamic-kafka"): "as above: the same folder",
             ("streams.client_process", "kafka"): "the Python package of a client, not the stream",
-            ("survey.naming", "kafka"): "MirrorMaker's own topics, which tell how it names others",
-            ("survey.naming", "dynamic-kafka"): "as above: the same folder",
-            ("targets.group.brokers", "kafka"): "a group's offsets are Kafka's own",
-            ("targets.group.brokers", "dynamic-kafka"): "as above: the same folder",
-            ("targets.group.requests", "kafka"): "as above",
-            ("targets.group.requests", "dynamic-kafka"): "as above: the same folder",
-            ("targets.reviewed_cluster", "kafka"): "which cluster a connection of Kafka leads to",
-            ("targets.reviewed_cluster", "dynamic-kafka"): "as above: the same folder",
             (
                 "plugins.spark.targets.moving",
                 "kinesis",
             ): "how much the shards hold that a connector begins at now",
             ("plugins.spark.targets.moving", "dynamodb-streams"): "as above: the same folder",
-            ("targets.transactions.kafka", "kafka"): "transactions are Kafka's own",
-            ("targets.transactions.kafka", "dynamic-kafka"): "as above: the same folder",
         },
     ),
     "targets": Register(
@@ -216,7 +202,7 @@ def test_what_does_not_decide_by_a_name_is_left_alone(source: str) -> None:
         "from offsetwise.plugins.spark.engine.details import SparkDetails",
         "from offsetwise.plugins import spark",
         "import offsetwise.plugins.flink.engine.folder",
-        "def late():\n    from offsetwise.engines.group.engine import GROUP",
+        "def late():\n    from offsetwise.plugins.kafka.engine.engine import GROUP",
         "if checkpoint.engine == 'flink':\n    pass",
         "match checkpoint.engine:\n    case 'spark' | 'flink':\n        pass",
         "SCREENS = {'spark': 1, 'flink': 2}",
@@ -241,7 +227,7 @@ def test_an_engine_is_free_in_its_own_folder_and_in_no_other_ones() -> None:
     assert [*found("offsetwise.plugins.flink.engine.hygiene", tree)] == []
     assert [*found("offsetwise.plugins.flink.targets.savepoint.writer", tree)] == []
     assert [*found("offsetwise.plugins.spark.engine.state", tree)]
-    assert [*found("offsetwise.targets.group.writer", tree)]
+    assert [*found("offsetwise.plugins.kafka.targets.group.writer", tree)]
 
 
 def test_a_class_of_another_kind_with_the_name_of_an_engines_class_is_left_alone() -> None:

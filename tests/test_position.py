@@ -57,7 +57,7 @@ NAMES = {
 """What values of the model call positions."""
 ALLOWED = {
     "lab.consumers": "a negative number is what Kafka's client gives for no commit",
-    "streams.kafka.groups": "-1 is what Kafka's client gives for no commit",
+    "plugins.kafka.stream.groups": "-1 is what Kafka's client gives for no commit",
     "translation.resolve": "candidates are what Kafka's mirrors claim",
     "proof": "neighbours were read from Kafka, as records",
 }

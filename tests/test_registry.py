@@ -9,8 +9,8 @@ import pytest
 from offsetwise.engines.engine import Engine
 from offsetwise.errors import PluginError
 from offsetwise.plan.target import TargetType, target_type
+from offsetwise.plugins.kafka.targets.group.spec import TYPE
 from offsetwise.registry import ENGINES, TARGETS, Registry
-from offsetwise.targets.group.spec import TYPE
 from tests.commands import call
 from tests.with_cases import with_cases
 

@@ -19,8 +19,8 @@ ALLOWED = {
     "findings/migration.py": "a full stop, inside another sentence",
     "pipeline/session.py": "the words of Java",
     "store/troubles.py": "the words of SQLite and PostgreSQL",
-    "streams/kafka/client.py": "the words of librdkafka",
-    "streams/kafka/sockets.py": "the words of OpenSSL",
+    "plugins/kafka/stream/client.py": "the words of librdkafka",
+    "plugins/kafka/stream/sockets.py": "the words of OpenSSL",
 }
 
 

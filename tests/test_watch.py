@@ -35,9 +35,9 @@ from offsetwise.model import (
     Snapshot,
     TopicState,
 )
+from offsetwise.plugins.kafka.stream import client
+from offsetwise.plugins.kafka.stream import reader as kafka
 from offsetwise.store.store import open_store
-from offsetwise.streams.kafka import client
-from offsetwise.streams.kafka import reader as kafka
 from offsetwise.watch.background import BackgroundSamplers
 from offsetwise.watch.command import watch
 from offsetwise.watch.metrics import HOST, MOST_PARTITIONS, LagMetrics, label, served

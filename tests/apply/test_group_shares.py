@@ -12,7 +12,7 @@ from offsetwise.apply.journal import read_journal
 from offsetwise.apply.run import apply
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.model import GroupOffset, StepState, TopicPartition
-from offsetwise.targets.group.writer import AT_ONCE
+from offsetwise.plugins.kafka.targets.group.writer import AT_ONCE
 from tests.apply.worlds import BEFORE, TO_GROUP, Groups, Stage, stage
 from tests.with_cases import with_cases
 

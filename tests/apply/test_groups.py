@@ -12,9 +12,9 @@ from offsetwise.apply.run import context_of
 from offsetwise.apply.writing import Context, StepStanding
 from offsetwise.errors import ApplyError, GroupActiveError, LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.model import GroupOffset, ReceiptStep, StepState, Target, TopicPartition
+from offsetwise.plugins.kafka.targets.group.offsets import to_put_back
+from offsetwise.plugins.kafka.targets.group.writer import GroupWriter
 from offsetwise.position import offset_of
-from offsetwise.targets.group.offsets import to_put_back
-from offsetwise.targets.group.writer import GroupWriter
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, Groups, Stage, stage
 from tests.with_cases import with_cases
 

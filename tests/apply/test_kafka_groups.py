@@ -12,9 +12,9 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ApplyError, LostReplyError, StalePlanError
 from offsetwise.model import GroupOffset, TopicPartition
-from offsetwise.streams.kafka.client import Deadline
-from offsetwise.targets.group import brokers
-from offsetwise.targets.group.port import Reply
+from offsetwise.plugins.kafka.stream.client import Deadline
+from offsetwise.plugins.kafka.targets.group import brokers
+from offsetwise.plugins.kafka.targets.group.port import Reply
 from tests.with_cases import with_cases
 
 WANTED = (

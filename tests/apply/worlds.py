@@ -40,11 +40,11 @@ from offsetwise.model import (
     TopicRequirement,
     TopicState,
 )
+from offsetwise.plugins.kafka.targets.group.checks import other_cluster
+from offsetwise.plugins.kafka.targets.group.port import Reply
+from offsetwise.plugins.kafka.targets.group.writer import GroupWriter
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.position import offset_of
-from offsetwise.targets.group.checks import other_cluster
-from offsetwise.targets.group.port import Reply
-from offsetwise.targets.group.writer import GroupWriter
 from offsetwise.transactions.ended import Ends
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.translation.identify import Records, identify_as

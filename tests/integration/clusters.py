@@ -11,9 +11,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Cluster, Snapshot
-from offsetwise.streams.kafka import reader
-from offsetwise.streams.kafka.client import RequestCounter
-from offsetwise.streams.kafka.snapshot import read_whole
+from offsetwise.plugins.kafka.stream import reader
+from offsetwise.plugins.kafka.stream.client import RequestCounter
+from offsetwise.plugins.kafka.stream.snapshot import read_whole
 
 FIRST_MS = 1_700_000_000_000
 

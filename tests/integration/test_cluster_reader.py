@@ -15,10 +15,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, LogRange, Snapshot, TopicPartition
-from offsetwise.streams.kafka import logs
-from offsetwise.streams.kafka.client import Client, RequestCounter
-from offsetwise.streams.kafka.logs import offsets_for_times
-from offsetwise.streams.kafka.snapshot import CONFIGS
+from offsetwise.plugins.kafka.stream import logs
+from offsetwise.plugins.kafka.stream.client import Client, RequestCounter
+from offsetwise.plugins.kafka.stream.logs import offsets_for_times
+from offsetwise.plugins.kafka.stream.snapshot import CONFIGS
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
 from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, take_snapshot, trim
 

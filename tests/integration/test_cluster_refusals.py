@@ -29,7 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 from offsetwise.config import ClusterConfig, java_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.lab.processes import is_alive
-from offsetwise.streams.kafka import logs
+from offsetwise.plugins.kafka.stream import logs
 from tests.commands import call
 from tests.integration.clusters import codes, commit, config, create, fill, read, read_apart
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster

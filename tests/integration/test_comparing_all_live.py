@@ -14,7 +14,7 @@ import yaml
 from offsetwise.lab import Lab
 from offsetwise.pipeline.client_windows import answer_by_clients
 from offsetwise.pipeline.interrupting import interruptible
-from offsetwise.streams.kafka import reader as kafka
+from offsetwise.plugins.kafka.stream import reader as kafka
 from tests.commands import Ran, call
 from tests.engines.spark.folders import checkpoint, write
 from tests.integration.topics import copies, create, produce

@@ -22,10 +22,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exported 
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, TopicPartition
+from offsetwise.plugins.kafka.stream.connection import try_connection
+from offsetwise.plugins.kafka.stream.permissions import minimum_acls, read_permissions
+from offsetwise.plugins.kafka.stream.record_times import timestamps_at
 from offsetwise.streams.access import Resource, Step, StepName, StepResult
-from offsetwise.streams.kafka.connection import try_connection
-from offsetwise.streams.kafka.permissions import minimum_acls, read_permissions
-from offsetwise.streams.kafka.record_times import timestamps_at
 from tests.integration.clusters import take_snapshot
 from tests.integration.secured_broker import USERS, SecuredCluster, secured_cluster
 

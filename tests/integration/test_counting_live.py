@@ -11,8 +11,8 @@ from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.errors import ClusterError
 from offsetwise.lab import Lab
 from offsetwise.model import TopicPartition
+from offsetwise.plugins.kafka.stream import reader as kafka
 from offsetwise.ports.looks import SeenLog
-from offsetwise.streams.kafka import reader as kafka
 from tests.integration.topics import copies, create, produce
 
 TOPIC = "counted"

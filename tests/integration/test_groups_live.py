@@ -177,7 +177,7 @@ def test_a_broker_refuses_a_member_that_joined_after_the_look(job: Callable[...,
     """The broker's own refusal comes for each partition, and without an exception."""
     from offsetwise.config import ClusterConfig  # noqa: PLC0415 - as above
     from offsetwise.model import GroupOffset  # noqa: PLC0415 - as above
-    from offsetwise.targets.group.kafka import KafkaGroups  # noqa: PLC0415 - only this test talks to it alone
+    from offsetwise.plugins.kafka.targets.group.kafka import KafkaGroups  # noqa: PLC0415 - only this test talks to it alone
 
     moved = job("moved-joined", before=EARLIER)
     groups = KafkaGroups(ClusterConfig(name="new", properties={"bootstrap.servers": lab.new_bootstrap}))

@@ -14,9 +14,9 @@ from offsetwise.client_properties import GivenCluster
 from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Link, Snapshot
-from offsetwise.streams.kafka import reader as kafka
-from offsetwise.streams.kafka.client import RequestCounter
-from offsetwise.streams.kafka.snapshot import ClusterReading, read_whole
+from offsetwise.plugins.kafka.stream import reader as kafka
+from offsetwise.plugins.kafka.stream.client import RequestCounter
+from offsetwise.plugins.kafka.stream.snapshot import ClusterReading, read_whole
 from offsetwise.survey import reading
 from offsetwise.survey.found import SurveyedLink
 from offsetwise.survey.link import link_of

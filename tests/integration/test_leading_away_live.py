@@ -19,14 +19,14 @@ from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import LostReplyError, OffsetwiseError, StalePlanError
 from offsetwise.lab import Lab
 from offsetwise.model import GroupBefore, Plan, PlannedTransaction, ReceiptStep, Settlement, StepState, Target
-from offsetwise.streams.kafka.client import Deadline
-from offsetwise.streams.kafka.transaction_ends import contact
-from offsetwise.streams.kafka.wire import Wire
-from offsetwise.targets.group import brokers, kafka
-from offsetwise.targets.group.kafka import KafkaGroups
-from offsetwise.targets.group.requests import GroupRequests
-from offsetwise.targets.group.writer import GroupWriter
-from offsetwise.targets.transactions.kafka import KafkaSink
+from offsetwise.plugins.kafka.stream.client import Deadline
+from offsetwise.plugins.kafka.stream.transaction_ends import contact
+from offsetwise.plugins.kafka.stream.wire import Wire
+from offsetwise.plugins.kafka.targets.group import brokers, kafka
+from offsetwise.plugins.kafka.targets.group.kafka import KafkaGroups
+from offsetwise.plugins.kafka.targets.group.requests import GroupRequests
+from offsetwise.plugins.kafka.targets.group.writer import GroupWriter
+from offsetwise.plugins.kafka.targets.transactions.kafka import KafkaSink
 from offsetwise.transactions.observed import Described
 from tests.apply.plans import POLLUTED, drafted
 from tests.engines.spark.folders import SAMPLES

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from offsetwise.targets.transactions import kafka as sink_of
+from offsetwise.plugins.kafka.targets.transactions import kafka as sink_of
 from tests.gates import of_all
 from tests.integration.lying_proxy import (
     DESCRIBE_PRODUCERS,

@@ -29,7 +29,7 @@ from offsetwise.console.reader import Reader
 from offsetwise.errors import ClusterError, OffsetwiseError
 from offsetwise.lab import Lab
 from offsetwise.model import MAX_PARTITIONS, Cluster, LagPart, LagSample, Snapshot
-from offsetwise.streams.kafka import reader
+from offsetwise.plugins.kafka.stream import reader
 from tests.attacks.hand_made import Page, ask, session
 from tests.browser.conftest import CLI, process
 from tests.console.conftest import APP, words

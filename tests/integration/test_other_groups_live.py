@@ -16,9 +16,9 @@ from offsetwise.client_properties import client_properties
 from offsetwise.lab import Lab
 from offsetwise.lab.brokers import jvm
 from offsetwise.lab.jars import KAFKA_VERSION
-from offsetwise.streams.kafka.client import Deadline
-from offsetwise.streams.kafka.group_types.others import read_others
-from offsetwise.streams.kafka.wire import Wire
+from offsetwise.plugins.kafka.stream.client import Deadline
+from offsetwise.plugins.kafka.stream.group_types.others import read_others
+from offsetwise.plugins.kafka.stream.wire import Wire
 from tests.commands import Ran
 from tests.integration.clusters import config, read
 from tests.integration.group_jobs import application, begin_shared, broker, copy, read_shared, records

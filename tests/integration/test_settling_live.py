@@ -34,12 +34,12 @@ from offsetwise.model import Target
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.sinks import settling
+from offsetwise.plugins.kafka.stream.client import Client, Deadline
+from offsetwise.plugins.kafka.stream.wire import AGAIN, Wire
+from offsetwise.plugins.kafka.targets import reviewed_cluster
+from offsetwise.plugins.kafka.targets.reviewed_cluster import Responses
+from offsetwise.plugins.kafka.targets.transactions import kafka as sink_of
 from offsetwise.progress import no_progress
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.wire import AGAIN, Wire
-from offsetwise.targets import reviewed_cluster
-from offsetwise.targets.reviewed_cluster import Responses
-from offsetwise.targets.transactions import kafka as sink_of
 from offsetwise.transactions.observed import Described
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill

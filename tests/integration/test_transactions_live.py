@@ -35,10 +35,10 @@ import offsetwise
 from offsetwise import Migration
 from offsetwise.cli import documents
 from offsetwise.lab.jars import KAFKA_VERSION
-from offsetwise.streams.kafka import reader
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.transactions import STATE_TOPIC, _Looking, look_at_transactions
-from offsetwise.streams.kafka.wire import AGAIN, Wire
+from offsetwise.plugins.kafka.stream import reader
+from offsetwise.plugins.kafka.stream.client import Client, Deadline
+from offsetwise.plugins.kafka.stream.transactions import STATE_TOPIC, _Looking, look_at_transactions
+from offsetwise.plugins.kafka.stream.wire import AGAIN, Wire
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import Described, Missing, TransactionLook
 from tests.commands import Ran, call

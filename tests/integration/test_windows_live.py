@@ -29,9 +29,8 @@ from offsetwise.pipeline.session import close_session
 from offsetwise.pipeline.shipping import CLIENT
 from offsetwise.pipeline.window_reader import Ask
 from offsetwise.pipeline.windows import LocatedTask, answer_windows, row
-from offsetwise.streams.kafka import ranges
-from offsetwise.streams.kafka.client import consumer_configuration
-from offsetwise.streams.kafka.ranges import RangeFailure
+from offsetwise.streams import ranges
+from offsetwise.streams.ranges import RangeFailure, consumer_configuration
 from offsetwise.translation.search import SearchTarget, Span
 from offsetwise.translation.worker import LogSide, Paired, RecordQuestion, Task
 from tests.commands import call

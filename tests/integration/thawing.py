@@ -13,7 +13,7 @@ import threading
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Cluster
-from offsetwise.streams.kafka.snapshot import read_whole
+from offsetwise.plugins.kafka.stream.snapshot import read_whole
 
 ROUNDS, GROUPS, TIMEOUT_S = 10, 300, 1.0
 

@@ -11,7 +11,7 @@ import time
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Cluster
-from offsetwise.streams.kafka.snapshot import read_whole
+from offsetwise.plugins.kafka.stream.snapshot import read_whole
 
 GROUPS = tuple(f"group-{number}" for number in range(40))
 LIMIT_S, ANSWERS = 120, 5

@@ -15,8 +15,8 @@ from offsetwise import approval
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import IsolationLevel, LogRange
+from offsetwise.plugins.kafka.stream.matching import TopicCopies
 from offsetwise.ports.windows import WantedRecords
-from offsetwise.streams.kafka.matching import TopicCopies
 from tests.commands import Ran, call
 from tests.gates import of_all
 from tests.integration.flink_cluster import wait_until

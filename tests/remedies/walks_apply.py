@@ -215,14 +215,17 @@ def output_inside_the_checkpoint(scene: Scene) -> Steps:
     return Steps(run(staged), lambda: setattr(staged, "output", output))
 
 
-@walk("targets/group/checks.py::other_cluster", "When it leads to the reviewed cluster again, give the same command")
+@walk(
+    "plugins/kafka/targets/group/checks.py::other_cluster",
+    "When it leads to the reviewed cluster again, give the same command",
+)
 def address_leads_elsewhere(scene: Scene) -> Steps:
     staged = stage(scene.folder, TO_GROUP)
     staged.groups.led_to = "another"
     return Steps(run(staged), lambda: setattr(staged.groups, "led_to", None))
 
 
-@walk("targets/transactions/writer.py::_led_away", "When it leads to the reviewed cluster again")
+@walk("plugins/kafka/targets/transactions/writer.py::_led_away", "When it leads to the reviewed cluster again")
 def address_of_a_sink_leads_elsewhere(scene: Scene) -> Steps:
     made = settling.stage(scene.folder)
     made.sink.led_to = "another"

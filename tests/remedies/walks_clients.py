@@ -24,20 +24,20 @@ from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.config.migration import Migration
 from offsetwise.errors import OffsetwiseError
 from offsetwise.plan import exports
+from offsetwise.plugins.kafka.stream.client import Client
+from offsetwise.plugins.kafka.targets.group.brokers import _reply
 from offsetwise.plugins.kinesis.stream import client as kinesis
 from offsetwise.plugins.kinesis.stream.matching.search import refuse as refuse_window
 from offsetwise.plugins.spark.targets.starting_position.spec import starting_position
 from offsetwise.ports.windows import ReadFailure
-from offsetwise.streams.kafka.client import Client
 from offsetwise.streams.reader import transactions_reader
-from offsetwise.targets.group.brokers import _reply
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.engines.test_kinesis import DATA
 from tests.remedies.walk import Scene, Steps, corrected, edited, walk
 from tests.streams.kafka.test_connection import closed_port, listening
 
 Call = Callable[[], object]
-KAFKA = "streams/kafka/client.py::"
+KAFKA = "plugins/kafka/stream/client.py::"
 SERVERS: list[Any] = []
 """What answers as long as the tests run."""
 
@@ -239,7 +239,7 @@ def committed(scope: str, words: str, name: str, error: Exception) -> None:
     refused.set_exception(error)
     done: Future[Any] = Future()
     done.set_result(SimpleNamespace(topic_partitions=[]))
-    corrected(f"targets/group/checks.py::{scope}", words, name, reply(refused), reply(done))
+    corrected(f"plugins/kafka/targets/group/checks.py::{scope}", words, name, reply(refused), reply(done))
 
 
 committed(

@@ -10,7 +10,7 @@ import offsetwise as ow
 from offsetwise.config import ClusterConfig
 from offsetwise.lab import Lab
 from offsetwise.model import Finding
-from offsetwise.streams.kafka.logs import look_at_logs
+from offsetwise.plugins.kafka.stream.logs import look_at_logs
 from tests.integration.groups import Job, commit
 from tests.integration.test_cutover_live import both, migration
 from tests.integration.topics import copies, create, produce
@@ -75,7 +75,7 @@ def a_member_that_went_on(scene: Scene) -> Steps:
     )
 
 
-@walk("streams/kafka/logs.py::look_at_logs", "Correct the topic's name", proof=True)
+@walk("plugins/kafka/stream/logs.py::look_at_logs", "Correct the topic's name", proof=True)
 def one_topic_of_two_that_is_not_there(scene: Scene) -> Steps:
     lab = lab_of(scene)
     both(lab, "walk-there", old=20, new=20)

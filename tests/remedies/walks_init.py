@@ -21,9 +21,9 @@ from offsetwise.client_properties import ALLOWED
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, Cluster, Problem, Snapshot
+from offsetwise.plugins.kafka.stream import reader
 from offsetwise.progress import no_progress
 from offsetwise.store.store import open_store
-from offsetwise.streams.kafka import reader
 from offsetwise.survey import reading, text
 from offsetwise.survey.found import Survey, Trouble
 from offsetwise.watch.recording import recorded_lag

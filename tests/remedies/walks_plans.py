@@ -247,7 +247,7 @@ def asked(*names: str) -> Call:
 
 
 corrected(
-    "targets/hanging_transactions/spec.py::HangingTransactionsTarget.combination",
+    "plugins/kafka/targets/hanging_transactions/spec.py::HangingTransactionsTarget.combination",
     "Draft a plan of its own for hanging transactions",
     "hanging_transactions_beside_a_copy",
     asked("hanging-transactions", "flink-savepoint"),

@@ -29,10 +29,10 @@ from offsetwise.findings import judge_migration
 from offsetwise.lab.brokers import jvm
 from offsetwise.model import Outcome, Problem
 from offsetwise.plan.sinks.gate import RESTORE
-from offsetwise.streams.kafka import reader
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.groups import read_groups
-from offsetwise.streams.kafka.wire import Wire
+from offsetwise.plugins.kafka.stream import reader
+from offsetwise.plugins.kafka.stream.client import Client, Deadline
+from offsetwise.plugins.kafka.stream.groups import read_groups
+from offsetwise.plugins.kafka.stream.wire import Wire
 from offsetwise.transactions.decisions import Decision
 from tests.engines.flink.files import Folder, Op, integer, metadata, state, subtask, utf, versioned
 from tests.engines.spark.folders import SAMPLES
@@ -51,7 +51,7 @@ COMMITS = "findings/committed.py::"
 SINKS = "findings/sinks.py::"
 READING = "findings/reading.py::"
 PENDING = SAMPLES / "flink-2.3-pending-transaction"
-TOPICS = "streams/kafka/snapshot.py::_topic_problems"
+TOPICS = "plugins/kafka/stream/snapshot.py::_topic_problems"
 
 
 @walk(COMMITS + "group_behind", "write the translated ones to it")
@@ -221,7 +221,7 @@ def _(scene: Scene) -> Steps:
     )
 
 
-@walk("streams/kafka/groups.py::_unlisted", "when all brokers answer", proof=True)
+@walk("plugins/kafka/stream/groups.py::_unlisted", "when all brokers answer", proof=True)
 def groups_unlisted(scene: Scene) -> Steps:
     found, standing = cluster(scene), ExitStack()
     scene.request.addfinalizer(standing.close)
@@ -229,7 +229,7 @@ def groups_unlisted(scene: Scene) -> Steps:
     return Steps(lambda: read(config(found.plain), "visible", groups=("walked",), timeout_s=3).problems, standing.close)
 
 
-@walk("streams/kafka/groups.py::_without_metadata", "in place of a key store", proof=True)
+@walk("plugins/kafka/stream/groups.py::_without_metadata", "in place of a key store", proof=True)
 def metadata_unread(scene: Scene) -> Steps:
     found = cluster(scene)
     commit(found.plain, "marked", {"visible": 0}, "by hand")
@@ -279,7 +279,11 @@ def partition_unreadable(scene: Scene) -> Steps:
     return Steps(lambda: read(config(found.plain), "split", timeout_s=3).problems, standing.close)
 
 
-@walk("streams/kafka/snapshot.py::ClusterReading._not_authorised", "Grant DESCRIBE and DESCRIBE_CONFIGS", proof=True)
+@walk(
+    "plugins/kafka/stream/snapshot.py::ClusterReading._not_authorised",
+    "Grant DESCRIBE and DESCRIBE_CONFIGS",
+    proof=True,
+)
 def nothing_readable(scene: Scene) -> Steps:
     found = cluster(scene, "none-readable")
     return Steps(
@@ -288,7 +292,7 @@ def nothing_readable(scene: Scene) -> Steps:
     )
 
 
-@walk("streams/kafka/wire.py::Wire.__init__", "Check the certificates and sasl.mechanism", proof=True)
+@walk("plugins/kafka/stream/wire.py::Wire.__init__", "Check the certificates and sasl.mechanism", proof=True)
 def second_client_with_another_mechanism(scene: Scene) -> Steps:
     to = sasl(cluster(scene), "reader")
     right = {**to.properties, "sasl.password": USERS["reader"]}

@@ -17,10 +17,10 @@ from offsetwise.apply.run import dry_run
 from offsetwise.approval import ApprovalPolicy
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import OffsetwiseError
+from offsetwise.plugins.kafka.targets.transactions.verification import verify
+from offsetwise.plugins.kafka.targets.transactions.writer import _sink
 from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
-from offsetwise.targets.transactions.verification import verify
-from offsetwise.targets.transactions.writer import _sink
 from offsetwise.transactions.ended import Ends
 from tests.apply import test_kcl_leases as kcl
 from tests.apply.kinesis_plans import CHAIN, shard_plan
@@ -33,7 +33,7 @@ from tests.transactions.settling import Staged, stage
 from tests.transactions.test_settling import applied
 
 Call = Callable[[], object]
-WRITER = "targets/transactions/writer.py::"
+WRITER = "plugins/kafka/targets/transactions/writer.py::"
 AGAIN = "Give the same command again: it looks first"
 
 
@@ -120,7 +120,10 @@ def rollback_of_what_was_ended(scene: Scene) -> Steps:
     return Steps(lambda: back.rollback(order, made.tools()), lambda: None, lambda: read_checkpoint(uri) and None)
 
 
-@walk("targets/transactions/verification.py::verify", "Give the migration file that the plan was applied with")
+@walk(
+    "plugins/kafka/targets/transactions/verification.py::verify",
+    "Give the migration file that the plan was applied with",
+)
 def verification_on_another_cluster(scene: Scene) -> Steps:
     made, _ = ending(scene)
     step = applied(made).receipt.steps[0]

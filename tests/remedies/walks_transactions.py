@@ -10,7 +10,7 @@ from tests.remedies.walk import Scene, Steps, walk
 from tests.transactions.coordinator import DENIED
 from tests.transactions.settling import Staged, stage
 
-WRITER = "targets/transactions/writer.py::"
+WRITER = "plugins/kafka/targets/transactions/writer.py::"
 
 
 def run(staged: Staged) -> Callable[[], object]:

@@ -21,7 +21,7 @@ from offsetwise.apply.run import apply
 from offsetwise.apply.writers import output_of
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Target, TopicPartition
-from offsetwise.targets.group.checks import group_of
+from offsetwise.plugins.kafka.targets.group.checks import group_of
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING, aged, context, journal, spark_checkpoint
 from tests.apply.test_groups import Run
 from tests.apply.test_tampered import of_receipt, place_at
@@ -387,7 +387,7 @@ def target_twice(scene: Scene) -> Steps:
 
 
 # Groups.
-GROUPS = "targets/group/"
+GROUPS = "plugins/kafka/targets/group/"
 
 
 def first(staged: Stage) -> TopicPartition:

@@ -18,10 +18,10 @@ import pytest
 from offsetwise.client_properties import lent
 from offsetwise.config import ClusterConfig, client_properties
 from offsetwise.errors import ClusterAuthError, ClusterError, LostReplyError, StoppedError
+from offsetwise.plugins.kafka.stream import reader
 from offsetwise.progress import Progress, no_progress
 from offsetwise.streams import client_process
 from offsetwise.streams.client_process import RETAINED, in_a_process
-from offsetwise.streams.kafka import reader
 from tests.streams.loading import loaded_with
 from tests.with_cases import with_cases
 

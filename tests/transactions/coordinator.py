@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from offsetwise.model import PlannedTransaction, Settlement
-from offsetwise.targets.transactions.port import Reply
+from offsetwise.plugins.kafka.targets.transactions.port import Reply
 from offsetwise.transactions.ended import ShownTransaction, TransactionPlace, places_of
 from offsetwise.transactions.observed import Answer, Described, Missing
 

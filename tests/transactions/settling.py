@@ -20,8 +20,8 @@ from offsetwise.model import Checkpoint, OpenPartition, Plan, Target, time_of
 from offsetwise.plan.request import DraftRequest, SettlementChoice
 from offsetwise.plan.sinks.settled import draft_settling
 from offsetwise.plan.sinks.settling import Ending, settle
+from offsetwise.plugins.kafka.targets.transactions.writer import SinkWriter
 from offsetwise.progress import no_progress
-from offsetwise.targets.transactions.writer import SinkWriter
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from tests.apply.worlds import NOW, REVIEWER, approval

@@ -18,7 +18,7 @@ from offsetwise.cli import documents
 from offsetwise.cli.render import sinks as render_sinks
 from offsetwise.config import ClusterConfig, load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.streams.kafka import reader
+from offsetwise.plugins.kafka.stream import reader
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.observed import HeldTransactions, Missing, TransactionLook
 from offsetwise.transactions.report import LogEnds, LookPair, SinkTransactions, report

@@ -15,13 +15,13 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from offsetwise import files
 from offsetwise.model import NamingStrategy
+from offsetwise.plugins.kafka.stream import transaction_ends
+from offsetwise.plugins.kafka.stream.batches import Fetched, headers
+from offsetwise.plugins.kafka.stream.client import Client, Deadline
+from offsetwise.plugins.kafka.stream.logs import EARLIEST, LATEST, LogAnswer
+from offsetwise.plugins.kafka.stream.transaction_ends import search_logs
+from offsetwise.plugins.kafka.stream.wire import Wire
 from offsetwise.position import TopicPartition
-from offsetwise.streams.kafka import transaction_ends
-from offsetwise.streams.kafka.batches import Fetched, headers
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.logs import EARLIEST, LATEST, LogAnswer
-from offsetwise.streams.kafka.transaction_ends import search_logs
-from offsetwise.streams.kafka.wire import Wire
 from offsetwise.transactions.deciding import decide
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.observed import (

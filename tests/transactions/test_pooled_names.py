@@ -13,7 +13,7 @@ import offsetwise
 from offsetwise import files
 from offsetwise.config import ClusterConfig
 from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint
-from offsetwise.streams.kafka import reader
+from offsetwise.plugins.kafka.stream import reader
 from offsetwise.transactions.observed import Described, TransactionLook
 from offsetwise.transactions.report import LookPair, SinkTransactions
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts

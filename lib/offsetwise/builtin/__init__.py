@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 def _kafka() -> Spec:
-    from offsetwise.streams.kafka.spec import SPEC
+    from offsetwise.plugins.kafka.stream.spec import SPEC
 
     return SPEC
 
 
 def _kafka_reader() -> ClusterReader:
-    from offsetwise.streams.kafka import reader
+    from offsetwise.plugins.kafka.stream import reader
 
     return reader
 
 
 def _kafka_matching() -> ModuleType:
-    from offsetwise.streams.kafka import matching
+    from offsetwise.plugins.kafka.stream import matching
 
     return matching
 
@@ -177,13 +177,13 @@ def _at_timestamp_writer() -> WriterModule:
 
 
 def _consumer_group() -> TargetType:
-    from offsetwise.targets.group.spec import TYPE
+    from offsetwise.plugins.kafka.targets.group.spec import TYPE
 
     return TYPE
 
 
 def _consumer_group_writer() -> WriterModule:
-    from offsetwise.targets.group import writer
+    from offsetwise.plugins.kafka.targets.group import writer
 
     return writer
 
@@ -225,25 +225,25 @@ def _kcl_leases_writer() -> WriterModule:
 
 
 def _sink_transactions() -> TargetType:
-    from offsetwise.targets.sink_transactions.spec import TYPE
+    from offsetwise.plugins.kafka.targets.sink_transactions.spec import TYPE
 
     return TYPE
 
 
 def _sink_transactions_writer() -> WriterModule:
-    from offsetwise.targets.sink_transactions import writer
+    from offsetwise.plugins.kafka.targets.sink_transactions import writer
 
     return writer
 
 
 def _hanging_transactions() -> TargetType:
-    from offsetwise.targets.hanging_transactions.spec import TYPE
+    from offsetwise.plugins.kafka.targets.hanging_transactions.spec import TYPE
 
     return TYPE
 
 
 def _hanging_transactions_writer() -> WriterModule:
-    from offsetwise.targets.hanging_transactions import writer
+    from offsetwise.plugins.kafka.targets.hanging_transactions import writer
 
     return writer
 

@@ -45,7 +45,7 @@ def _connect() -> CheckpointEngine:
 
 
 def _group() -> Engine:
-    from offsetwise.engines.group.engine import GROUP
+    from offsetwise.plugins.kafka.engine.engine import GROUP
 
     return GROUP
 
@@ -87,7 +87,7 @@ def _connect_moving() -> Moving:
 
 
 def _group_moving() -> Moving:
-    from offsetwise.targets.group.moving import MOVING
+    from offsetwise.plugins.kafka.targets.group.moving import MOVING
 
     return MOVING
 

@@ -17,8 +17,7 @@ from offsetwise.model import Cluster, Exactness, IsolationLevel
 from offsetwise.pipeline.interrupting import exact_reader, interruptible
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import WINDOW_SCHEMA, LocatedTask, answer_windows, row
-from offsetwise.streams.kafka.client import consumer_configuration
-from offsetwise.streams.kafka.ranges import RangeFailure
+from offsetwise.streams.ranges import RangeFailure, consumer_configuration
 from offsetwise.translation.search import Span
 from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import RUN, Answer, LogSide, RecordQuestion, Task

@@ -32,15 +32,15 @@ from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 
 PACKAGE: Final = Path(__file__).parents[1]
 SHIPPED: Final = (
-    "plugins.flink.engine.engine",
-    "engines.group.engine",
-    "plugins.kinesis.kcl.engine",
     "engines.rows",
-    "plugins.spark.engine.engine",
     "pipeline.windows",
     "plugins.connect.engine.engine",
-    "plugins.positions.engine.engine",
+    "plugins.flink.engine.engine",
+    "plugins.kafka.engine.engine",
+    "plugins.kinesis.kcl.engine",
     "plugins.kinesis.stream.records",
+    "plugins.positions.engine.engine",
+    "plugins.spark.engine.engine",
     "translation.content",
     "translation.identity",
     "translation.worker",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from offsetwise.garbage import collected_seldom
-from offsetwise.streams.kafka.ranges import Range, RangeReader
+from offsetwise.streams.ranges import Range, RangeReader
 from offsetwise.translation.identify import Records
 from offsetwise.translation.identity import content_hash, header_hash, masked_hash, origin, record_size, schema_id
 from offsetwise.translation.search import Span

@@ -8,8 +8,9 @@ from confluent_kafka import KafkaError, KafkaException
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterAuthError, ClusterUnreachableError, ConfigError
 from offsetwise.model import Cluster
-from offsetwise.streams.kafka.client import LOGGER, Deadline, consumer_configuration, diagnose, reason
-from offsetwise.streams.kafka.snapshot import read_whole
+from offsetwise.plugins.kafka.stream.client import LOGGER, Deadline, diagnose, reason
+from offsetwise.plugins.kafka.stream.snapshot import read_whole
+from offsetwise.streams.ranges import consumer_configuration
 from tests.with_cases import with_cases
 
 NOWHERE = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"})

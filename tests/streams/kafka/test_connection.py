@@ -15,9 +15,9 @@ import pytest
 
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterError, SecretError
+from offsetwise.plugins.kafka.stream.client import LOGGER, Client
+from offsetwise.plugins.kafka.stream.connection import try_connection
 from offsetwise.streams.access import Step, StepName, StepResult
-from offsetwise.streams.kafka.client import LOGGER, Client
-from offsetwise.streams.kafka.connection import try_connection
 from tests.with_cases import with_cases
 
 

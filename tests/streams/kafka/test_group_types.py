@@ -15,20 +15,20 @@ from kafka.protocol.admin.groups import ListGroupsRequest
 
 from offsetwise.model import ApplicationEvidence, GroupOffset, GroupState
 from offsetwise.model.clusters import SHARE
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.group_types import OtherGroup
-from offsetwise.streams.kafka.group_types.applications import (
+from offsetwise.plugins.kafka.stream.client import Client, Deadline
+from offsetwise.plugins.kafka.stream.group_types import OtherGroup
+from offsetwise.plugins.kafka.stream.group_types.applications import (
     evidence_of,
     internal_topics,
     is_metadata,
     with_applications,
 )
-from offsetwise.streams.kafka.group_types.messages import (
+from offsetwise.plugins.kafka.stream.group_types.messages import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
 )
-from offsetwise.streams.kafka.group_types.others import read_others
-from offsetwise.streams.kafka.wire import Wire
+from offsetwise.plugins.kafka.stream.group_types.others import read_others
+from offsetwise.plugins.kafka.stream.wire import Wire
 from tests.streams.kafka.test_groups import answered
 from tests.with_cases import with_cases
 

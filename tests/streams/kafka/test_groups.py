@@ -11,8 +11,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 
 from offsetwise.client_properties import ClientProperties
 from offsetwise.model import GroupOffset
-from offsetwise.streams.kafka.client import Client, Deadline
-from offsetwise.streams.kafka.groups import place_of, read_groups
+from offsetwise.plugins.kafka.stream.client import Client, Deadline
+from offsetwise.plugins.kafka.stream.groups import place_of, read_groups
 from tests.with_cases import with_cases
 
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # re-exported without saying so
 
 from offsetwise.config import ClusterConfig
-from offsetwise.streams.kafka.client import Client
-from offsetwise.streams.kafka.logs import CALLS, EARLIEST, LATEST, LogAnswer, list_offsets, shares, take_logs
-from offsetwise.streams.kafka.snapshot import _partition_state
+from offsetwise.plugins.kafka.stream.client import Client
+from offsetwise.plugins.kafka.stream.logs import CALLS, EARLIEST, LATEST, LogAnswer, list_offsets, shares, take_logs
+from offsetwise.plugins.kafka.stream.snapshot import _partition_state
 from tests.with_cases import with_cases
 
 NOWHERE = ClusterConfig(name="old", properties={"bootstrap.servers": "127.0.0.1:1"})

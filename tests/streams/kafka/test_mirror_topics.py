@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.model import Heartbeat, MirrorCheckpoint, OffsetSync
-from offsetwise.streams.kafka.mirror_topics import (
+from offsetwise.streams.mirror_topics import (
     MirrorKind,
     decode,
     decode_checkpoint,

@@ -14,8 +14,8 @@ from offsetwise.client_properties.kafka_python import configuration, ssl_context
 from offsetwise.config import ClusterConfig
 from offsetwise.errors import ClusterUnreachableError, ConfigError
 from offsetwise.lab.brokers import free_ports
-from offsetwise.streams.kafka.client import Deadline
-from offsetwise.streams.kafka.wire import Wire
+from offsetwise.plugins.kafka.stream.client import Deadline
+from offsetwise.plugins.kafka.stream.wire import Wire
 from tests.with_cases import with_cases
 
 CLUSTER = ClusterConfig(name="third", properties={"bootstrap.servers": "a.invalid:1"})

@@ -1,0 +1,48 @@
+"""Groups of a real cluster, asked in a process of its own: some answers end the process that librdkafka is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from offsetwise.config import ClusterConfig
+from offsetwise.errors import LostReplyError
+from offsetwise.model import GroupOffset, GroupState
+from offsetwise.plugins.kafka.targets.group import brokers
+from offsetwise.plugins.kafka.targets.group.port import Reply
+from offsetwise.streams.client_process import in_a_process
+
+TIMEOUT_S: Final = 20.0
+
+_read = in_a_process(brokers.read)
+_commit = in_a_process(brokers.commit, changes=True)
+_remove = in_a_process(brokers.remove, changes=True)
+
+
+class KafkaGroups:
+    """The groups of one cluster.
+
+    They are changed over connections that lead to the reviewed cluster, with kafka-python; see `GroupRequests`. Where
+    that one cannot sign in as the properties say, librdkafka sends the change, between two looks at the cluster's id.
+    """
+
+    def __init__(self, config: ClusterConfig, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._config = config
+        self._timeout_s = timeout_s
+
+    def read(self, groups: Sequence[str], *, cluster_id: str | None) -> Mapping[str, GroupState]:
+        """Read groups as they are now; see `GroupPort`."""
+        return _read(self._config, tuple(groups), cluster_id, self._timeout_s)
+
+    def commit(
+        self, requested: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None
+    ) -> Mapping[str, Reply]:
+        """Commit offsets; see `GroupPort`. Where the process ends, each group's reply is lost."""
+        try:
+            return _commit(self._config, requested, cluster_id, self._timeout_s)
+        except LostReplyError as error:
+            return dict.fromkeys(requested, error)
+
+    def remove(self, group: str, *, cluster_id: str | None) -> str | None:
+        """Delete a group with all its commits; see `GroupPort`."""
+        return _remove(self._config, group, cluster_id, self._timeout_s)

@@ -1,0 +1,30 @@
+"""The transactions that a job's sinks left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from offsetwise.model import Plan, ReceiptStep
+from offsetwise.plan.target import TargetRole, TargetType, Where
+from offsetwise.plugins.kafka.targets.transactions.spec import recorded
+from offsetwise.transactions.decisions import Decision
+
+
+class SinkTransactionsTarget(TargetType):
+    """The transactions that a job's sinks left open."""
+
+    name = "sink-transactions"
+    label = "settle the sink's transactions"
+    where = Where.SINK
+    role = TargetRole.TRANSACTIONS
+    streams = frozenset()
+    decisions = (Decision.COMMIT, Decision.ABORT)
+    notes = frozenset({"sending"})
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        """Yield where a step is none that its writer records."""
+        return recorded(plan, digest, step)
+
+
+TYPE: Final = SinkTransactionsTarget()

@@ -1,0 +1,8 @@
+"""Ends transactions as their coordinators know them, by EndTxn."""
+
+from __future__ import annotations
+
+from offsetwise.plugins.kafka.targets.transactions.verification import verify
+from offsetwise.plugins.kafka.targets.transactions.writer import writer
+
+__all__ = ["verify", "writer"]
