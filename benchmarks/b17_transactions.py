@@ -33,7 +33,7 @@ from offsetwise.lab import Lab
 from offsetwise.lab.brokers import jvm
 from offsetwise.model import NamingStrategy, Plan, Target, Transaction
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.sinks.settling import Ending, settle
+from offsetwise.plan.sinks.ending import Ending, settle
 from offsetwise.plugins.kafka.stream.client import Client, Deadline
 from offsetwise.plugins.kafka.stream.transactions import look_at_transactions
 from offsetwise.plugins.kafka.stream.wire import Wire

@@ -7,7 +7,7 @@ from typing import Final
 
 from offsetwise.lag.cutover import CopiesFound, LogWatch, findings_of, state_of
 from offsetwise.model import ClusterRef, Cutover, LateCommit, LogWriter, Outcome, TopicPartition
-from offsetwise.ports.looks import LogEnd, LogsLook
+from offsetwise.ports.log_observations import LogEnd, LogsLook
 
 STILL_MS: Final = 10_000
 WRITERS: Final = (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from offsetwise.model import JobState, JobStatus, Status, WaveStatus, epoch_ms, time_of
-from offsetwise.watch.looks import StatusHistory
+from offsetwise.watch.status_history import StatusHistory
 
 BEGAN: Final = datetime(2026, 11, 28, 2, 0, tzinfo=UTC)
 BEGAN_MS: Final = epoch_ms(time_of(BEGAN))

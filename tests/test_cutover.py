@@ -19,7 +19,7 @@ from offsetwise.model import (
     Outcome,
     TopicPartition,
 )
-from offsetwise.ports.looks import LogEnd, LogsLook
+from offsetwise.ports.log_observations import LogEnd, LogsLook
 from tests.with_cases import with_cases
 
 AT: Final = TopicPartition("orders", 0)

@@ -11,7 +11,7 @@ from offsetwise.console.operate.cutover import clock, lanes, sparkline
 from offsetwise.console.operate.cutover.clock import Estimate
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.model import JobState, JobStatus
-from offsetwise.watch.looks import MOST_MOMENTS, StatusHistory
+from offsetwise.watch.status_history import MOST_MOMENTS, StatusHistory
 from tests.status_looks import BEGAN_MS, history, job, many, status
 from tests.with_cases import with_cases
 

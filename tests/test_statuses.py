@@ -13,8 +13,8 @@ import pytest
 from offsetwise import files
 from offsetwise.model import JobState
 from offsetwise.watch import statuses
-from offsetwise.watch.looks import StatusHistory
 from offsetwise.watch.recording import looks_of
+from offsetwise.watch.status_history import StatusHistory
 from offsetwise.watch.statuses import BackgroundStatuses, WatchedStatus
 from tests.commands import call
 from tests.cutovers import STILL, seen

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from offsetwise.api.plan_set import PlanSet
     from offsetwise.api.receipt import Receipt
     from offsetwise.api.repair import repair
-    from offsetwise.apply.back import Standings
+    from offsetwise.apply.reversal import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.apply.sets.outcomes import PlanOutcome
     from offsetwise.approval import PrivateKey, PublicKey, Verdict, keygen, read_private_key, write_approval, write_keys
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     )
     from offsetwise.plan.drift import Drift
     from offsetwise.plan.request import StartChoice, Unset
-    from offsetwise.survey.found import Survey
+    from offsetwise.survey.results import Survey
     from offsetwise.transactions.decisions import Decision, SinkTransaction
     from offsetwise.transactions.report import SinkTransactions
     from offsetwise.transactions.snapshot import SinkSnapshot

@@ -25,7 +25,7 @@ from offsetwise.model import (
     epoch_ms,
 )
 from offsetwise.pipeline.start import start_spark
-from offsetwise.ports.looks import SeenLog, seen_log
+from offsetwise.ports.log_observations import SeenLog, seen_log
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import offsets_for_times, reader_of

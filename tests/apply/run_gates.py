@@ -23,7 +23,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply
 from offsetwise.apply.verification import verify
@@ -146,7 +146,7 @@ class Kills:
         seen = verify(done, made.world, verified_at="now")
         wrong += [each.told for each in seen.positions if each.turnout is not Turnout.CONFIRMED]
         wrong += [] if groups.count >= len(GROUPS) else ["a group was not committed"]
-        self._again("rollback", lambda disk: back.rollback(made.back(), made.tools(disk)))
+        self._again("rollback", lambda disk: reversal.rollback(made.back(), made.tools(disk)))
         wrong += [] if files_of(made.source) == source else ["the checkpoint is not as before"]
         wrong += [] if not Path(made.output or "").exists() else ["the copy is still there"]
         wrong += [] if groups.all == committed else ["the groups are not as before"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from offsetwise import files, workflow
-from offsetwise.apply.back import rollback
 from offsetwise.apply.receipts import read_receipt
+from offsetwise.apply.reversal import rollback
 from offsetwise.apply.run import dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.engines.checkpoint import read_checkpoint

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from offsetwise import files
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.journal import read_journal
 from offsetwise.apply.receipts import read_receipt, require_agreeing_records
 from offsetwise.apply.run import apply
@@ -51,7 +51,7 @@ def applied(tmp_path: Path) -> Stage:
     return staged
 
 
-def signed(order: back.BackOrder) -> back.BackOrder:
+def signed(order: reversal.BackOrder) -> reversal.BackOrder:
     """Hand over what was signed then."""
     content = (KEPT / "fresh" / "approval.json").read_bytes()
     return replace(
@@ -90,13 +90,13 @@ def test_it_is_looked_at_and_taken_back_with_the_approval_of_then(applied: Stage
     if journal:
         Path(applied.receipt).unlink()
 
-    found = back.preview(order, applied.tools())
+    found = reversal.preview(order, applied.tools())
     assert [seen.standing for seen in found.seen] == [StepStanding.AS_WRITTEN] * 3
     assert found.approval.startswith("Not approved as far as was shown")
     with pytest.raises(NotApprovedError):
-        back.rollback(order, applied.tools())
+        reversal.rollback(order, applied.tools())
 
-    steps = back.rollback(signed(order), applied.tools())
+    steps = reversal.rollback(signed(order), applied.tools())
 
     assert {step.state for step in steps} == {StepState.UNDONE}
     assert set(applied.groups.at().values()) == {(BEFORE, "mine")}

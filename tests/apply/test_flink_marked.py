@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from offsetwise.api.readers import LiveReaders
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
@@ -107,7 +107,7 @@ def test_29_the_copy_differs_in_the_state_alone_from_one_that_is_not_marked(tmp_
     verified = verify(receipt, LiveReaders(migration=made.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 
-    back.rollback(made.back(), made.tools())
+    reversal.rollback(made.back(), made.tools())
     assert not copy.exists()
     assert tree_hash(made.source) == before
 

@@ -10,7 +10,7 @@ import pytest
 
 import offsetwise as ow
 from offsetwise.api.readers import LiveReaders
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
@@ -95,7 +95,7 @@ def test_a_recorded_savepoint_goes_the_whole_way_and_back(tmp_path: Path, name: 
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
     assert verified.exit_code == 0
 
-    back.rollback(staged.back(), staged.tools())
+    reversal.rollback(staged.back(), staged.tools())
     assert not copy.exists()
     assert tree_hash(staged.source) == before
 
@@ -119,7 +119,7 @@ def test_a_source_dropped_from_a_savepoint_goes_the_whole_way_and_back(tmp_path:
     verified = verify(receipt, LiveReaders(migration=staged.migration), verified_at="now")
     assert {each.turnout for each in verified.positions} == {Turnout.CONFIRMED}
 
-    back.rollback(staged.back(), staged.tools())
+    reversal.rollback(staged.back(), staged.tools())
     assert not Path(receipt.steps[0].place).exists()
     assert tree_hash(staged.source) == before
 
@@ -260,7 +260,7 @@ def test_a_changed_copy_is_said_and_not_removed(tmp_path: Path) -> None:
     assert seen.standing is StepStanding.CHANGED
     assert {each.turnout for each in verified.positions} == {Turnout.DIFFERENT}
     with pytest.raises(ApplyError, match="not as it was written"):
-        back.rollback(staged.back(), staged.tools())
+        reversal.rollback(staged.back(), staged.tools())
     assert place.exists()
 
 

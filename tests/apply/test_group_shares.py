@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.journal import read_journal
 from offsetwise.apply.run import apply
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, StalePlanError
@@ -167,7 +167,7 @@ def test_a_rollback_puts_every_group_back(staged: Stage) -> None:
     before = {name: dict(held) for name, held in staged.groups.offsets.items()}
     run(staged)
 
-    steps = back.rollback(staged.back(), staged.tools())
+    steps = reversal.rollback(staged.back(), staged.tools())
 
     assert {step.state for step in steps} == {StepState.UNDONE}
     assert staged.groups.offsets == before
@@ -179,6 +179,6 @@ def test_a_rollback_from_the_journal_alone_knows_what_a_share_had_begun(staged: 
     with pytest.raises(OffsetwiseError):
         run(staged)
 
-    back.rollback(staged.back(journal=True), staged.tools())
+    reversal.rollback(staged.back(journal=True), staged.tools())
 
     assert staged.groups.offsets == before

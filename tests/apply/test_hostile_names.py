@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from offsetwise import files
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.cli import render
 from offsetwise.cli.render import applied as render_apply
@@ -91,8 +91,8 @@ def test_applying_verifying_and_taking_back_show_a_group_as_text(name: str, tmp_
 
     render_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
     render_apply.applied(console, apply(staged.order(), staged.receipt, staged.tools()).receipt.steps, ())
-    render_apply.standings(console, back.preview(staged.back(), staged.tools()))
-    render_apply.taken_back(console, back.rollback(staged.back(), staged.tools()))
+    render_apply.standings(console, reversal.preview(staged.back(), staged.tools()))
+    render_apply.taken_back(console, reversal.rollback(staged.back(), staged.tools()))
 
     shown(out.getvalue())
     assert plain(name) in "".join(out.getvalue().split())

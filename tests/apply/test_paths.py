@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from offsetwise.apply.places import place_to_write
 from offsetwise.apply.run import apply, dry_run
+from offsetwise.apply.write_locations import place_to_write
 from offsetwise.apply.writing import Context
 from offsetwise.config import load_migration
 from offsetwise.errors import OffsetwiseError, OutputError, OutsideRootsError, StorageError

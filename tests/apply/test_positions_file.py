@@ -10,8 +10,8 @@ import pytest
 
 from offsetwise import files
 from offsetwise.api.readers import LiveReaders
-from offsetwise.apply.back import rollback
 from offsetwise.apply.receipts import read_receipt
+from offsetwise.apply.reversal import rollback
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.engines.checkpoint import read_checkpoint

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from offsetwise import files
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import Applied, apply, dry_run, require_held
@@ -51,7 +51,7 @@ def run(staged: Stage, disk: Disk | None = None) -> Applied:
 
 
 def rollback(staged: Stage, *, journal: bool = False) -> tuple[ReceiptStep, ...]:
-    return back.rollback(staged.back(journal=journal), staged.tools())
+    return reversal.rollback(staged.back(journal=journal), staged.tools())
 
 
 def world(staged: Stage) -> tuple[str, object]:
@@ -472,7 +472,7 @@ class TestARollback:
         whole = stage(tmp_path / "whole", *KINDS[kind])
         run(whole, UnsyncedDisk())
         counting = FaultyDisk()
-        back.rollback(whole.back(), whole.tools(counting))
+        reversal.rollback(whole.back(), whole.tools(counting))
         for at in some_of(counting.calls):
             folder = tmp_path / str(at)
             folder.mkdir()
@@ -480,8 +480,8 @@ class TestARollback:
             source, group = files_of(staged.source), staged.groups.at()
             run(staged, UnsyncedDisk())
             with pytest.raises(OffsetwiseError):
-                back.rollback(staged.back(), staged.tools(FaultyDisk(at=at)))
-            steps = back.rollback(staged.back(), staged.tools(UnsyncedDisk()))
+                reversal.rollback(staged.back(), staged.tools(FaultyDisk(at=at)))
+            steps = reversal.rollback(staged.back(), staged.tools(UnsyncedDisk()))
             assert {step.state for step in steps} == {StepState.UNDONE}, f"after call {at}"
             assert files_of(staged.source) == source
             assert staged.groups.at() == group
@@ -518,7 +518,7 @@ class TestARollback:
         staged.groups.one = one  # type: ignore[method-assign]
 
         with pytest.raises(ApplyError, match="looked at again it is not as before"):
-            back.rollback(staged.back(), staged.tools(Meanwhile()))
+            reversal.rollback(staged.back(), staged.tools(Meanwhile()))
 
     def test_with_another_migration_or_cluster_is_refused(self, tmp_path: Path) -> None:
         staged = stage(tmp_path)
@@ -531,7 +531,7 @@ class TestARollback:
             with pytest.raises(ApplyError, match="id other"):
                 rollback(staged, journal=journal)
             with pytest.raises(ApplyError, match="migration 'other'"):
-                back.rollback(staged.back(journal=journal, migration=other), staged.tools())
+                reversal.rollback(staged.back(journal=journal, migration=other), staged.tools())
         assert world(staged) == before
 
     def test_of_something_else_is_refused(self, tmp_path: Path) -> None:
@@ -576,17 +576,17 @@ class TestARollback:
         run(staged)
         before = world(staged)
 
-        found = back.preview(staged.back(), staged.tools())
+        found = reversal.preview(staged.back(), staged.tools())
 
         assert [seen.standing for seen in found.seen] == ["as written", "as written"]
         journal = Path(f"{staged.receipt}.journal")
-        assert back.preview(staged.back(journal=True), staged.tools()).seen == found.seen
+        assert reversal.preview(staged.back(journal=True), staged.tools()).seen == found.seen
         assert world(staged) == before
 
         with journal.open("ab") as torn:
             torn.write(b'{"event": "undo')
         torn_tree = tree_hash(tmp_path)
-        assert back.preview(staged.back(journal=True), staged.tools()).seen == found.seen
+        assert reversal.preview(staged.back(journal=True), staged.tools()).seen == found.seen
         assert tree_hash(tmp_path) == torn_tree, "nor does it mend a torn line"
 
 
@@ -637,7 +637,7 @@ def test_secrets_and_hostile_names_stand_nowhere(tmp_path: Path, monkeypatch: py
     render_apply.dry_run(console, dry_run(staged.order(), staged.tools()))
     for done in (run(staged), run(staged)):
         render_apply.applied(console, done.receipt.steps, done.already)
-    render_apply.standings(console, back.preview(staged.back(), staged.tools()))
+    render_apply.standings(console, reversal.preview(staged.back(), staged.tools()))
     render_apply.taken_back(console, rollback(staged))
 
     told = out.getvalue() + "".join(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.run import apply
 from offsetwise.model import Target
@@ -93,7 +93,7 @@ def test_nothing_that_was_applied_would_be_lost(target: Target, tmp_path: Path) 
 def test_nothing_that_was_rolled_back_would_come_back(target: Target, tmp_path: Path) -> None:
     staged, disk = applied(tmp_path, target)
 
-    back.rollback(staged.back(), staged.tools(disk))
+    reversal.rollback(staged.back(), staged.tools(disk))
 
     assert disk.unsynced() == []
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from offsetwise import files
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply
 from offsetwise.errors import ApplyError, FileError, OffsetwiseError, OutsideRootsError
@@ -106,7 +106,7 @@ def test_a_receipt_or_journal_that_somebody_changed_moves_and_removes_nothing(
     before = tree_hash(tmp_path)
     for _ in range(2):
         with pytest.raises(OffsetwiseError) as caught:
-            back.rollback(staged.back(journal=tampering is of_journal), staged.tools())
+            reversal.rollback(staged.back(journal=tampering is of_journal), staged.tools())
         assert isinstance(caught.value, FileError | OutsideRootsError | ApplyError)
         assert caught.value.fix
     for made in root.glob("*.journal"):
@@ -126,7 +126,7 @@ def test_a_folder_that_became_a_link_since_is_not_written_through(tmp_path: Path
     before = tree_hash(moved)
 
     with pytest.raises(ApplyError, match="it is a link, which could lead elsewhere"):
-        back.rollback(staged.back(), staged.tools())
+        reversal.rollback(staged.back(), staged.tools())
     assert tree_hash(moved) == before
 
 
@@ -145,7 +145,7 @@ def test_what_is_looked_at_by_a_journal_stays_at_its_places(tmp_path: Path) -> N
     of_journal(staged, file_at("../../etc/passwd"))
 
     with pytest.raises(FileError, match="leads out of"):
-        back.preview(staged.back(journal=True), staged.tools())
+        reversal.preview(staged.back(journal=True), staged.tools())
 
 
 def test_a_file_larger_than_any_receipt_is_refused_before_all_of_it_is_read(

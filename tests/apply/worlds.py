@@ -10,9 +10,9 @@ from typing import Any
 
 from offsetwise import files
 from offsetwise.api.readers import LiveReaders
-from offsetwise.apply.back import BackOrder
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.readers import RecordPlace
+from offsetwise.apply.reversal import BackOrder
 from offsetwise.apply.run import ApplyOrder, Tools
 from offsetwise.apply.writers import TargetWriters
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, keygen, sign

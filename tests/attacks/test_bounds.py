@@ -19,7 +19,7 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile
 from offsetwise.approval.demo import demo_key
 from offsetwise.config import TopicSettings, load_migration
-from offsetwise.console.plan.standing import at
+from offsetwise.console.plan.plan_status import at
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ConfigError, FileError, NotApprovedError, OffsetwiseError
 from offsetwise.model import Plan

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from offsetwise import files
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.journal import Journal
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import Applied, apply, dry_run
@@ -104,7 +104,7 @@ def test_a_planted_journal_makes_apply_write_nothing_that_the_plan_does_not_say(
     for tried in (
         lambda: apply(staged.order(), staged.receipt, staged.tools()),
         lambda: dry_run(staged.order(), staged.tools(), staged.receipt),
-        lambda: back.rollback(staged.back(journal=True), staged.tools()),
+        lambda: reversal.rollback(staged.back(journal=True), staged.tools()),
     ):
         with pytest.raises(FileError, match="Nothing was written and nothing was removed") as caught:
             tried()
@@ -181,7 +181,7 @@ def test_a_journal_that_others_may_write_or_read_is_not_gone_on_from(tmp_path: P
     for tried in (
         lambda: apply(staged.order(), staged.receipt, staged.tools()),
         lambda: dry_run(staged.order(), staged.tools(), staged.receipt),
-        lambda: back.rollback(staged.back(journal=True), staged.tools()),
+        lambda: reversal.rollback(staged.back(journal=True), staged.tools()),
     ):
         with pytest.raises(FileError, match=f"expected a journal of this user's own, mode 0600, found mode 0{mode:o}"):
             tried()
@@ -283,8 +283,8 @@ class TestAReceiptThatIsNotWhatWasApplied:
         before = world(staged)
 
         for tried in (
-            lambda: back.rollback(staged.back(), staged.tools()),
-            lambda: back.preview(staged.back(), staged.tools()),
+            lambda: reversal.rollback(staged.back(), staged.tools()),
+            lambda: reversal.preview(staged.back(), staged.tools()),
             lambda: read_receipt(staged.receipt),
         ):
             with pytest.raises(FileError, match="Nothing was written and nothing was removed"):
@@ -314,8 +314,8 @@ class TestAReceiptThatIsNotWhatWasApplied:
 
         for approved in (True, False):
             with pytest.raises(NotApprovedError):
-                back.rollback(staged.back(approved=approved), staged.tools())
-        assert "Not approved as far as was shown" in back.preview(staged.back(), staged.tools()).approval
+                reversal.rollback(staged.back(approved=approved), staged.tools())
+        assert "Not approved as far as was shown" in reversal.preview(staged.back(), staged.tools()).approval
         assert world(staged) == before
 
     @with_cases("began", ["2099-01-01T00:00:00Z", "2026-11-21T12:00:00"])
@@ -325,14 +325,14 @@ class TestAReceiptThatIsNotWhatWasApplied:
         edited(staged, lambda body: body.update(begun_at=began))
 
         with pytest.raises(FileError, match="expected a time in the past"):
-            back.rollback(staged.back(), staged.tools())
+            reversal.rollback(staged.back(), staged.tools())
 
     def test_is_not_believed_for_metadata(self, tmp_path: Path) -> None:
         staged = stage(tmp_path, TO_GROUP)
         apply(staged.order(), staged.receipt, staged.tools())
         edited(staged, of_offsets(before_metadata="forged", before_leader_epoch=9))
 
-        (step,) = back.rollback(staged.back(), staged.tools())
+        (step,) = reversal.rollback(staged.back(), staged.tools())
 
         assert {(each.offset, each.metadata) for each in staged.groups.offsets[GROUP].values()} == {(BEFORE, "")}
         assert "Without metadata" in step.told
@@ -344,15 +344,20 @@ class TestAnApproval:
         made = apply(staged.order(), staged.receipt, staged.tools()).receipt
 
         assert [json.loads(each)["payloadType"] for each in made.envelopes]
-        assert back.preview(staged.back(approved=False), staged.tools()).approval == "Approved by reviewer@example.org."
-        assert {each.state for each in back.rollback(staged.back(approved=False), staged.tools())} == {StepState.UNDONE}
+        assert (
+            reversal.preview(staged.back(approved=False), staged.tools()).approval
+            == "Approved by reviewer@example.org."
+        )
+        assert {each.state for each in reversal.rollback(staged.back(approved=False), staged.tools())} == {
+            StepState.UNDONE
+        }
 
     def test_that_was_good_when_the_plan_was_applied_does_not_expire_for_taking_it_back(self, tmp_path: Path) -> None:
         staged = stage(tmp_path, TO_GROUP)
         apply(staged.order(), staged.receipt, staged.tools())
         later = replace(staged.tools(), now=lambda: NOW + timedelta(days=400))
 
-        assert {each.state for each in back.rollback(staged.back(approved=False), later)} == {StepState.UNDONE}
+        assert {each.state for each in reversal.rollback(staged.back(approved=False), later)} == {StepState.UNDONE}
 
     def test_of_nobody_whom_the_applier_trusts_takes_nothing_back(self, tmp_path: Path) -> None:
         staged = stage(tmp_path, TO_GROUP)
@@ -361,7 +366,7 @@ class TestAnApproval:
         order = replace(staged.back(), policy=replace(staged.back().policy, trusted=None))
 
         with pytest.raises(NotApprovedError, match="expected a key that the applier trusts"):
-            back.rollback(order, staged.tools())
+            reversal.rollback(order, staged.tools())
         assert world(staged) == before
 
 
@@ -409,7 +414,7 @@ class TestAFolderOfSomebodyElse:
 
         edited(staged, change)
         with pytest.raises(OffsetwiseError):
-            back.rollback(staged.back(), staged.tools())
+            reversal.rollback(staged.back(), staged.tools())
         assert files_of(theirs) == before
 
     def test_that_is_another_checkpoint_of_the_same_query_is_not_removed(self, tmp_path: Path) -> None:
@@ -427,7 +432,7 @@ class TestAFolderOfSomebodyElse:
 
         edited(staged, change)
         with pytest.raises(ApplyError, match="restarts at other positions than the planned ones"):
-            back.rollback(staged.back(), staged.tools())
+            reversal.rollback(staged.back(), staged.tools())
         assert files_of(theirs) == files_of(staged.source)
 
     @with_cases("target", [COPY, SEEDED, SAVEPOINT], ids=str)
@@ -438,7 +443,7 @@ class TestAFolderOfSomebodyElse:
         theirs = savepoint(Path(staged.output or "") / "theirs")
 
         with pytest.raises(ApplyError, match="is no part of what was written"):
-            back.rollback(staged.back(), staged.tools())
+            reversal.rollback(staged.back(), staged.tools())
         assert theirs.is_dir()
 
     def test_an_original_that_a_receipt_leaves_out_is_not_lost(self, tmp_path: Path) -> None:
@@ -448,7 +453,7 @@ class TestAFolderOfSomebodyElse:
         before = tree_hash(staged.source)
 
         with pytest.raises(ApplyError, match="is no part of what was written"):
-            back.rollback(staged.back(), staged.tools())
+            reversal.rollback(staged.back(), staged.tools())
         assert tree_hash(staged.source) == before
 
 

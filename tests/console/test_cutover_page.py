@@ -15,8 +15,8 @@ from offsetwise.console.reader import Offered, Reader
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Cutover, Finding, JobState, JobStatus, Severity
 from offsetwise.plugins.kinesis.stream.spec import TERMS
-from offsetwise.watch.looks import StatusHistory
 from offsetwise.watch.recording import RecordedLook, recorded_cutover
+from offsetwise.watch.status_history import StatusHistory
 from offsetwise.watch.statuses import WatchedStatus
 from offsetwise.wording import clock as at
 from tests.console import builders

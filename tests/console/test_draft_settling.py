@@ -21,8 +21,8 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Plan, Settlement, Subject, time_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.sinks.ending import counted, settle
 from offsetwise.plan.sinks.settled import draft_settling
-from offsetwise.plan.sinks.settling import counted, settle
 from offsetwise.progress import Progress
 from offsetwise.store.review_rows import State
 from offsetwise.store.store import Store, open_store

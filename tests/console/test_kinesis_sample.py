@@ -26,7 +26,7 @@ from offsetwise.model import Cluster, Left, Side, SubjectKind
 from offsetwise.plan.reading import read_plan
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.wording import brief
-from offsetwise.wording.behind import parts
+from offsetwise.wording.time_lag import parts
 from tests.commands import call
 from tests.console.conftest import OpenPage, settle, words
 from tests.with_cases import with_cases

@@ -12,7 +12,7 @@ from offsetwise.errors import ClusterError
 from offsetwise.lab import Lab
 from offsetwise.model import TopicPartition
 from offsetwise.plugins.kafka.stream import reader as kafka
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from tests.integration.topics import copies, create, produce
 
 TOPIC = "counted"

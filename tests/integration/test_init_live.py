@@ -18,9 +18,9 @@ from offsetwise.plugins.kafka.stream import reader as kafka
 from offsetwise.plugins.kafka.stream.client import RequestCounter
 from offsetwise.plugins.kafka.stream.snapshot import ClusterReading, read_whole
 from offsetwise.survey import reading
-from offsetwise.survey.found import SurveyedLink
 from offsetwise.survey.link import link_of
 from offsetwise.survey.naming import naming
+from offsetwise.survey.results import SurveyedLink
 from offsetwise.survey.text import migration_text
 from tests.commands import Ran, call
 from tests.engines.spark.folders import checkpoint, write

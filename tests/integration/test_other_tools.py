@@ -13,7 +13,7 @@ from offsetwise.lab import Lab
 from offsetwise.model import Cluster, Exactness, TopicPartition
 from offsetwise.pipeline.content import FoundPosition
 from offsetwise.plugins.kafka.stream.logs import log_ranges
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from offsetwise.translation.windows import Cut, Reason
 from tests.integration.test_content_live import PROVEN, check, tell
 from tests.integration.topics import Record, copies, create, natives, produce, trim

@@ -33,7 +33,7 @@ from offsetwise.console.reader import Reader
 from offsetwise.model import Target
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.sinks import settling
+from offsetwise.plan.sinks import ending
 from offsetwise.plugins.kafka.stream.client import Client, Deadline
 from offsetwise.plugins.kafka.stream.wire import AGAIN, Wire
 from offsetwise.plugins.kafka.targets import reviewed_cluster
@@ -235,7 +235,7 @@ def test_10_a_commit_whose_time_runs_out_before_it_can_be_sent_is_refused_as_the
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case.signed()
-    monkeypatch.setattr(settling, "APPLY_MS", 86_400_000)
+    monkeypatch.setattr(ending, "APPLY_MS", 86_400_000)
 
     ran = case.apply()
 

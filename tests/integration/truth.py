@@ -14,7 +14,7 @@ from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import have_client, ship
 from offsetwise.pipeline.window_reader import Ask, WindowReader
 from offsetwise.plugins.kafka.stream import reader as kafka
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from offsetwise.translation.search import SearchTarget, Span
 from tests.lab.reading import Log, Read, read_log
 from tests.translation.logs import Cost, Entry, Pair, cost_by_content, cost_by_origin, right_somewhere

@@ -10,7 +10,7 @@ from typing import Any
 from offsetwise.model import Cluster, Exactness, TopicPartition
 from offsetwise.pipeline.content import ContentMatch, FoundPosition
 from offsetwise.pipeline.window_reader import Ask
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from offsetwise.translation.identify import Records
 from offsetwise.translation.search import SearchTarget, Span
 from offsetwise.translation.windows import Reason

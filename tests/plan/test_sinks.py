@@ -28,9 +28,9 @@ from offsetwise.model import (
 from offsetwise.plan.drift import DriftKind
 from offsetwise.plan.reading import contradictions, read_plan
 from offsetwise.plan.request import DraftRequest
+from offsetwise.plan.sinks.ending import moved
 from offsetwise.plan.sinks.gate import PENDING, RESTORE, TIMEOUT
 from offsetwise.plan.sinks.marking import COMMITTED_BEFORE, marks_of
-from offsetwise.plan.sinks.settling import moved
 from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions

@@ -18,7 +18,7 @@ from offsetwise.fleets import RootTrouble
 from offsetwise.model import Finding, MissingPart, Problem
 from offsetwise.review.answers import NotAllowed
 from offsetwise.review.sets.answers import RefusedOf
-from offsetwise.survey.found import Trouble
+from offsetwise.survey.results import Trouble
 from tests.remedies.sites import LIBRARY, matching
 
 

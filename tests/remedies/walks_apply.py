@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal import Journal
 from offsetwise.apply.run import apply
@@ -69,7 +69,7 @@ def receipt_of_another_plan(scene: Scene) -> Steps:
 def rolled_back_before(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY)
     run(staged)()
-    back.rollback(staged.back(), staged.tools())
+    reversal.rollback(staged.back(), staged.tools())
     return Steps(
         run(staged), lambda: None, lambda: apply(staged.order(), str(scene.folder / "other.json"), staged.tools())
     )
@@ -90,7 +90,7 @@ def topic_that_may_not_be_described(scene: Scene) -> Steps:
     return Steps(run(staged), lambda: staged.world.clusters.update(before))
 
 
-BACK = "apply/back.py::"
+BACK = "apply/reversal.py::"
 
 
 @walk(BACK + "_evidence", "Give the plan's file with --plan")
@@ -99,9 +99,9 @@ def rollback_without_the_plan(scene: Scene) -> Steps:
     failed(staged)
     order = staged.back(journal=True)
     return Steps(
-        lambda: back.rollback(replace(order, plan_bytes=None), staged.tools()),
+        lambda: reversal.rollback(replace(order, plan_bytes=None), staged.tools()),
         lambda: None,
-        lambda: back.rollback(order, staged.tools()),
+        lambda: reversal.rollback(order, staged.tools()),
     )
 
 
@@ -111,9 +111,9 @@ def rollback_with_another_migration(scene: Scene) -> Steps:
     run(staged)()
     other = staged.migration.model_copy(update={"name": "other"})
     return Steps(
-        lambda: back.rollback(staged.back(migration=other), staged.tools()),
+        lambda: reversal.rollback(staged.back(migration=other), staged.tools()),
         lambda: None,
-        lambda: back.rollback(staged.back(), staged.tools()),
+        lambda: reversal.rollback(staged.back(), staged.tools()),
     )
 
 
@@ -186,10 +186,10 @@ def receipt_in_no_folder(scene: Scene) -> Steps:
 @walk(RECEIPTS + "parse_receipt", "Check the path.")
 def receipt_missing(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY)
-    return Steps(lambda: back.rollback(staged.back(), staged.tools()), run(staged))
+    return Steps(lambda: reversal.rollback(staged.back(), staged.tools()), run(staged))
 
 
-PLACES = "apply/places.py::place_to_write"
+PLACES = "apply/write_locations.py::place_to_write"
 
 
 @walk(PLACES, "Give it with --output")

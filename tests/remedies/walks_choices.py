@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from offsetwise import files
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.plan import settings
 from offsetwise.plan.settings import Settings
 from offsetwise.transactions.decisions import Decision
@@ -48,7 +48,7 @@ corrected(
     lambda: settings.check({"starting-offsets": Settings}, ()),
 )
 corrected(
-    "plan/sinks/settling.py::_objections",
+    "plan/sinks/ending.py::_objections",
     "Look at it: offsetwise transactions",
     "one_that_nobody_knows",
     lambda: settled(row(0, Decision.COMMIT), row(1, Decision.UNKNOWN)) and None,
@@ -61,7 +61,7 @@ def target_that_fails_after_another(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     failed(staged)
     staged.groups.refuse = {sorted(staged.groups.at())[0]: "its leader is changing"}
-    return Steps(run(staged), lambda: None, lambda: back.rollback(staged.back(journal=True), staged.tools()))
+    return Steps(run(staged), lambda: None, lambda: reversal.rollback(staged.back(journal=True), staged.tools()))
 
 
 @walk("model/plan.py::RegisteredTarget.__get_pydantic_core_schema__.registered", "Correct the name where it is a typo")

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from offsetwise import workflow
-from offsetwise.apply.back import rollback
+from offsetwise.apply.reversal import rollback
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Cluster, GroupOffset, GroupState, Problem
@@ -20,7 +20,7 @@ from offsetwise.plugins.connect.engine.reading import observe
 from offsetwise.plugins.connect.target.requests import change
 from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
-from offsetwise.survey.found import Trouble
+from offsetwise.survey.results import Trouble
 from offsetwise.workflow import planning
 from tests.apply.connectors import BEFORE, TARGET, Stage, clusters, stage
 from tests.checkpoints import changed

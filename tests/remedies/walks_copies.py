@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.disk import Disk
 from offsetwise.approval import demo, keygen
 from offsetwise.model import Plan, ReceiptStep
@@ -25,7 +25,7 @@ T = TypeVar("T")
 OTHER_BUCKET = "walked"
 
 
-@walk("apply/back.py::_check_back", "put it back by hand")
+@walk("apply/reversal.py::_check_back", "put it back by hand")
 def written_to_after_the_rollback(scene: Scene) -> Steps:
     staged = stage(scene.folder, COPY)
     run(staged)()
@@ -45,7 +45,7 @@ def written_to_after_the_rollback(scene: Scene) -> Steps:
         theirs.unlink()
         theirs.parent.rmdir()
 
-    return Steps(lambda: back.rollback(staged.back(), staged.tools(disk)), put_back)
+    return Steps(lambda: reversal.rollback(staged.back(), staged.tools(disk)), put_back)
 
 
 @walk("apply/copies.py::copy_at_rest", "Stop the job, compare again")

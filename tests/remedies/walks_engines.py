@@ -31,7 +31,7 @@ from tests.toys.engine.engine import TOY
 
 CHECKPOINTS = "plugins/flink/engine/checkpoint.py::"
 FLINK = "plugins/flink/engine/findings.py::"
-SPARK = "plugins/spark/targets/moving.py::"
+SPARK = "plugins/spark/targets/migration_rules.py::"
 SAVEPOINT = SAMPLES / FLINK_NAMES[0]
 
 

@@ -90,7 +90,7 @@ partition(
 )
 
 partition(
-    "place",
+    "target_position",
     "no_commit",
     "or state `auto_offset_reset`",
     "partition without a commit of the group",
@@ -117,7 +117,7 @@ partition(
     "records younger than the batch that read them",
     case(),
 )
-partition("place", "no_position", "Compare: a partition without", "partition at its latest offset", case())
+partition("target_position", "no_position", "Compare: a partition without", "partition at its latest offset", case())
 partition("logs", "open_transaction", "Let the producers end", "transaction open on the old cluster", case())
 partition(
     "logs",
@@ -164,25 +164,31 @@ partition(
     "epoch the new cluster never had",
     case(new_commit=of_partitions.commit(950), new_topic=topic(epoch=2)),
 )
-partition("place", "not_yet_mirrored", "Let the mirror catch up", "last record read has no copy", case())
+partition("target_position", "not_yet_mirrored", "Let the mirror catch up", "last record read has no copy", case())
 partition(
-    "place",
+    "target_position",
     "native_below",
     "Find out who wrote them",
     "records of other writers below",
     case(row(exactness=Exactness.BOUNDED, foreign_below=0)),
 )
 partition(
-    "place",
+    "target_position",
     "replay_not_tolerated",
     "Narrow the",
     "replay for a job that is not said to tolerate it",
     case(row(replay=12, exactness=Exactness.BOUNDED), job=JobTraits(tolerates_replay=True)),
 )
-partition("place", "replay", "Make sure that the sink drops", "replay for a job that tolerates it", case())
-partition("place", "pending_batch_differs", "Let the pending batch commit", "pending batch holds other records", case())
+partition("target_position", "replay", "Make sure that the sink drops", "replay for a job that tolerates it", case())
 partition(
-    "place",
+    "target_position",
+    "pending_batch_differs",
+    "Let the pending batch commit",
+    "pending batch holds other records",
+    case(),
+)
+partition(
+    "target_position",
     "isolation_differs",
     "Check the job's `kafka.isolation.level`",
     "read_committed job past the last stable offset",
@@ -234,18 +240,18 @@ noted(
     "untranslated",
     "a person's decision in writing",
     "unknown place",
-    module="place",
+    module="target_position",
     overrides=((FIRST, override(950)),),
 )
 noted(
     "below_log_start",
     "then decide in writing",
     "place below the new log start",
-    module="place",
+    module="target_position",
     overrides=((FIRST, override(960)),),
 )
-noted("new_partition", "Confirm that the job shall read", "partition the checkpoint lacks", module="place")
-noted("schema_ids_masked", "Check that the new registry", "schema ids set aside", module="place")
+noted("new_partition", "Confirm that the job shall read", "partition the checkpoint lacks", module="target_position")
+noted("schema_ids_masked", "Check that the new registry", "schema ids set aside", module="target_position")
 noted("metadata_not_carried", "Check what the client keeps", "commit with metadata", module="logs")
 noted("records_filtered", "Check that the mirror is meant", "records left out between copied ones", module="logs")
 noted("partitions_more", "Confirm where the job starts", "more partitions")

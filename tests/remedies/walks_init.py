@@ -25,7 +25,7 @@ from offsetwise.plugins.kafka.stream import reader
 from offsetwise.progress import no_progress
 from offsetwise.store.store import open_store
 from offsetwise.survey import reading, text
-from offsetwise.survey.found import Survey, Trouble
+from offsetwise.survey.results import Survey, Trouble
 from offsetwise.watch.recording import recorded_lag
 from offsetwise.workflow import scenes
 from tests.commands import call

@@ -240,7 +240,7 @@ def judged(*, uids: bool | None = None) -> Call:
 
 
 corrected(
-    "plugins/flink/targets/moving.py::no_uid",
+    "plugins/flink/targets/migration_rules.py::no_uid",
     "Look into the job's code, and state `uids`",
     "uids_that_nobody_knows",
     judged(),

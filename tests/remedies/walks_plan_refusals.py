@@ -99,7 +99,7 @@ def shards_of_an_earlier_batch(scene: Scene) -> Steps:
 
 
 corrected(
-    "plan/sinks/settling.py::_against_planned",
+    "plan/sinks/ending.py::_against_planned",
     "Look at it: offsetwise transactions",
     "producer_that_nobody_knows",
     lambda: settled(row(0, Decision.ABORT, producer_id=None)) and None,

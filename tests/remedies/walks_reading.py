@@ -20,13 +20,13 @@ from offsetwise.config import load_migration
 from offsetwise.lag.alerts import alerts
 from offsetwise.lag.subject import LagSubject
 from offsetwise.model import Cluster, GroupPosition, GroupState, PartitionState, Snapshot, TopicPartition
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from offsetwise.storage.object_stores import CONNECTION_STRING, _refuse_other_account
 from offsetwise.store.address import address
 from offsetwise.store.store import open_store
 from offsetwise.store.troubles import troubles
 from offsetwise.survey import reading as survey
-from offsetwise.survey.found import Trouble
+from offsetwise.survey.results import Trouble
 from offsetwise.watch import reading as watching
 from offsetwise.workflow import checkpoints, counting, scenes
 from offsetwise.workflow.drifting import drift

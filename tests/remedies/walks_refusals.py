@@ -12,7 +12,7 @@ from offsetwise.model import Cluster, LogRange, Plan, Target
 from offsetwise.plan import exports, settings
 from offsetwise.plan.draft import _group
 from offsetwise.plan.reading import read_plan
-from offsetwise.plan.sinks.settling import settle
+from offsetwise.plan.sinks.ending import settle
 from offsetwise.plan.strategies import judge_strategies
 from offsetwise.plugins.kinesis.stream.spec import after
 from offsetwise.plugins.spark.targets.rewind import rewound
@@ -89,7 +89,7 @@ corrected(
     objections(DRAINED, "producers-first"),
 )
 corrected(
-    "plugins/flink/targets/moving.py::no_uid",
+    "plugins/flink/targets/migration_rules.py::no_uid",
     "or drop the source's state",
     "sql_job",
     objections(savepoint(), "new-operator-uid", sql=True),
@@ -194,7 +194,7 @@ corrected(
     lambda: drafted(TWO_SOURCES, COPY),
 )
 corrected(
-    "plugins/spark/targets/moving.py::_option",
+    "plugins/spark/targets/migration_rules.py::_option",
     "Copy the checkpoint",
     "option_for_two_sources",
     lambda: exports.starting_offsets(drafted(TWO_SOURCES)) and None,
@@ -261,7 +261,7 @@ def settled(made: SinkTransactions, *, job: JobTraits | None = None, request: An
 
 
 def settling(function: str, words: str, name: str, before: Call, after: Call) -> None:
-    corrected(f"plan/sinks/settling.py::{function}", words, name, before, after)
+    corrected(f"plan/sinks/ending.py::{function}", words, name, before, after)
 
 
 COMMIT = row(0, Decision.COMMIT)

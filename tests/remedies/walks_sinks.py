@@ -11,8 +11,8 @@ from typing import Any
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from offsetwise.apply import back
-from offsetwise.apply.back import BackOrder
+from offsetwise.apply import reversal
+from offsetwise.apply.reversal import BackOrder
 from offsetwise.apply.run import dry_run
 from offsetwise.approval import ApprovalPolicy
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -117,7 +117,7 @@ def rollback_of_what_was_ended(scene: Scene) -> Steps:
     )
     assert made.plan.requirements.checkpoint is not None
     uri = made.plan.requirements.checkpoint.uri
-    return Steps(lambda: back.rollback(order, made.tools()), lambda: None, lambda: read_checkpoint(uri) and None)
+    return Steps(lambda: reversal.rollback(order, made.tools()), lambda: None, lambda: read_checkpoint(uri) and None)
 
 
 @walk(

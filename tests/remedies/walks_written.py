@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.journal import Journal, read_journal
@@ -42,7 +42,7 @@ def applied(scene: Scene, *targets: Target) -> Stage:
 
 
 def rollback(staged: Stage, *, by_journal: bool = False) -> Call:
-    return lambda: back.rollback(staged.back(journal=by_journal), staged.tools())
+    return lambda: reversal.rollback(staged.back(journal=by_journal), staged.tools())
 
 
 def restored(path: str | Path, content: bytes) -> Call:
@@ -64,7 +64,7 @@ def changed(path: str, change: Callable[[dict[str, Any]], object]) -> Call:
 
 
 # Receipts and journals that somebody changed.
-BACK = "apply/back.py::"
+BACK = "apply/reversal.py::"
 EVIDENCE = "plan/evidence.py::"
 RESTORE = "Restore it from a copy"
 
@@ -80,7 +80,7 @@ def receipt_of_another_digest(scene: Scene) -> Steps:
     other = replace(staged.back(), plan_bytes=approved)
     right = replace(staged.back(), plan_bytes=staged.data)
     return Steps(
-        lambda: back.rollback(other, staged.tools()), lambda: None, lambda: back.rollback(right, staged.tools())
+        lambda: reversal.rollback(other, staged.tools()), lambda: None, lambda: reversal.rollback(right, staged.tools())
     )
 
 
@@ -89,7 +89,7 @@ def plan_in_the_receipt_changed(scene: Scene) -> Steps:
     staged = applied(scene, COPY)
     follow = changed(staged.receipt, by_mallory)
     order = replace(staged.back(), plan_bytes=staged.data)
-    return Steps(lambda: back.rollback(order, staged.tools()), follow)
+    return Steps(lambda: reversal.rollback(order, staged.tools()), follow)
 
 
 @walk(EVIDENCE + "changed", RESTORE)

@@ -10,9 +10,9 @@ import offsetwise
 from offsetwise import files
 from offsetwise.client_properties import GivenCluster
 from offsetwise.model import Cluster, Link, MirrorState, Snapshot, TopicState
-from offsetwise.survey.found import Survey, SurveyedLink
 from offsetwise.survey.naming import naming
 from offsetwise.survey.reading import surveyed
+from offsetwise.survey.results import Survey, SurveyedLink
 
 LIB = Path(offsetwise.__file__).parent
 GIVEN = {side: GivenCluster(properties={"bootstrap.servers": f"{side}.invalid:9092"}) for side in Cluster}

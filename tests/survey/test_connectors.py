@@ -16,9 +16,9 @@ from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, GroupOffset, GroupState, Snapshot
 from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
-from offsetwise.survey.found import Survey, SurveyedConnector, Trouble
 from offsetwise.survey.naming import naming
 from offsetwise.survey.reading import surveyed
+from offsetwise.survey.results import Survey, SurveyedConnector, Trouble
 from offsetwise.survey.text import migration_text
 from tests.engines.connect.service import ConnectCluster, Connector, Worker, endless, half, says, serving
 from tests.survey.recorded import GIVEN, LIB, MIRRORED, snapshots

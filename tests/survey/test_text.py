@@ -16,9 +16,9 @@ from offsetwise.model import Cluster, GroupOffset, GroupState, Link, TopicPartit
 from offsetwise.position import offset_of
 from offsetwise.strict_yaml import MAX_BYTES
 from offsetwise.survey import jobs, reading
-from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedGroup, SurveyedLink
+from offsetwise.survey.missing_values import OF_A_JOB, OF_THE_MIGRATION
+from offsetwise.survey.results import Survey, SurveyedCheckpoint, SurveyedGroup, SurveyedLink
 from offsetwise.survey.text import migration_text, scalar
-from offsetwise.survey.unknown import OF_A_JOB, OF_THE_MIGRATION
 from tests.commands import call
 from tests.survey.recorded import LIB, snapshots, survey_of
 from tests.with_cases import with_cases

@@ -10,7 +10,7 @@ import pytest
 
 from offsetwise.config import NamingPolicy, load_migration
 from offsetwise.model import Link
-from offsetwise.survey.found import Survey, SurveyedCheckpoint, SurveyedGroup, SurveyedLink
+from offsetwise.survey.results import Survey, SurveyedCheckpoint, SurveyedGroup, SurveyedLink
 from offsetwise.survey.text import migration_text
 from offsetwise.survey.update import additions, differences, updated
 from tests.survey.recorded import LIB, survey_of

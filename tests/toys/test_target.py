@@ -9,12 +9,12 @@ import pytest
 
 from offsetwise import files
 from offsetwise.api.readers import LiveReaders
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.apply.verification import verify
 from offsetwise.apply.writing import StepStanding
-from offsetwise.console.plan import standing
+from offsetwise.console.plan import plan_status
 from offsetwise.errors import FileError, UsageError
 from offsetwise.model import StepState, Target, Turnout
 from offsetwise.plan import options
@@ -54,7 +54,7 @@ def test_it_is_drafted_and_the_plan_is_read_again() -> None:
 
 
 def test_the_review_screen_names_it() -> None:
-    assert standing.target(CSV) == "CSV of positions"
+    assert plan_status.target(CSV) == "CSV of positions"
 
 
 def test_it_is_applied_verified_and_taken_back(tmp_path: Path) -> None:
@@ -69,8 +69,10 @@ def test_it_is_applied_verified_and_taken_back(tmp_path: Path) -> None:
     assert receipt == applied.receipt
     seen = verify(receipt, LiveReaders(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
     assert {each.turnout for each in seen.positions if each.target == CSV} == {Turnout.CONFIRMED}
-    assert [each.standing for each in back.preview(staged.back(), staged.tools()).seen] == [StepStanding.AS_WRITTEN] * 2
-    undone = back.rollback(staged.back(), staged.tools())
+    assert [each.standing for each in reversal.preview(staged.back(), staged.tools()).seen] == [
+        StepStanding.AS_WRITTEN
+    ] * 2
+    undone = reversal.rollback(staged.back(), staged.tools())
     assert [step.state for step in undone] == [StepState.UNDONE] * 2
     assert not (tmp_path / "out" / "copy").exists()
 
@@ -81,7 +83,7 @@ def test_what_was_changed_is_neither_verified_nor_removed(tmp_path: Path) -> Non
     (tmp_path / "out" / "copy" / "positions.csv").write_text("mine\n")
 
     seen = verify(receipt, LiveReaders(migration=staged.migration), verified_at="2026-11-21T12:00:00Z")
-    (looked,) = back.preview(staged.back(), staged.tools()).seen
+    (looked,) = reversal.preview(staged.back(), staged.tools()).seen
 
     assert {each.turnout for each in seen.positions} == {Turnout.DIFFERENT}
     assert looked.standing is StepStanding.CHANGED

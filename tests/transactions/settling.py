@@ -18,8 +18,8 @@ from offsetwise.config import JobTraits, Migration
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint, OpenPartition, Plan, Target, time_of
 from offsetwise.plan.request import DraftRequest, SettlementChoice
+from offsetwise.plan.sinks.ending import Ending, settle
 from offsetwise.plan.sinks.settled import draft_settling
-from offsetwise.plan.sinks.settling import Ending, settle
 from offsetwise.plugins.kafka.targets.transactions.writer import SinkWriter
 from offsetwise.progress import no_progress
 from offsetwise.transactions.decisions import Decision, SinkTransaction

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from offsetwise import files
-from offsetwise.apply import back
-from offsetwise.apply.back import BackOrder
+from offsetwise.apply import reversal
+from offsetwise.apply.reversal import BackOrder
 from offsetwise.apply.run import apply, dry_run
 from offsetwise.approval import ApprovalPolicy
 from offsetwise.config import JobTraits
@@ -23,12 +23,12 @@ from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError, PlanE
 from offsetwise.model import OpenPartition, Outcome, PlannedTransaction, Settlement, Target, Turnout, time_of
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.request import check_request
-from offsetwise.plan.sinks.settling import moved, settle
+from offsetwise.plan.sinks.ending import moved, settle
 from offsetwise.review.risk import facts_of
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.ended import ShownTransaction, judge, places_of
 from offsetwise.transactions.observed import Described, Missing
-from offsetwise.wording.irrevocable import confirmation, irreversible
+from offsetwise.wording.irreversible import confirmation, irreversible
 from tests.apply.plans import COPY
 from tests.apply.worlds import NOW, REVIEWER, approval
 from tests.gates import FULL, PART
@@ -499,7 +499,7 @@ def test_27_a_rollback_is_refused_with_a_sentence(tmp_path: Path) -> None:
     )
 
     with pytest.raises(ApplyError, match="A commit cannot be taken back"):
-        back.rollback(order, made.tools())
+        reversal.rollback(order, made.tools())
 
 
 def test_37_one_of_two_appliers_with_one_journal_is_refused(tmp_path: Path) -> None:

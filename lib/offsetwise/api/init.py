@@ -17,8 +17,8 @@ from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageErro
 from offsetwise.progress import Progress, no_progress
 from offsetwise.strict_yaml import MAX_BYTES
 from offsetwise.survey.connectors import parse_connect
-from offsetwise.survey.found import Survey, Trouble
 from offsetwise.survey.reading import survey
+from offsetwise.survey.results import Survey, Trouble
 from offsetwise.survey.text import migration_text
 from offsetwise.survey.update import additions, differences, updated
 from offsetwise.wording import many

@@ -26,7 +26,7 @@ from offsetwise.plan.operators import choice
 from offsetwise.plan.operators.patch import CHECKPOINT_ENV, SERVERS_ENV, Deployment
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.progress import Progress, no_progress
-from offsetwise.wording.irrevocable import confirmation, irreversible
+from offsetwise.wording.irreversible import confirmation, irreversible
 
 if TYPE_CHECKING:
     from offsetwise.api.migration import Migration

@@ -16,8 +16,8 @@ from offsetwise.api.plan import SUFFIX, Plan
 from offsetwise.api.readers import SharedReaders
 from offsetwise.api.receipt import Receipt
 from offsetwise.api.set_members import Member, Written, require_approved, require_output, try_each
-from offsetwise.apply.back import Standings
 from offsetwise.apply.journal_file import SUFFIX as JOURNAL_SUFFIX
+from offsetwise.apply.reversal import Standings
 from offsetwise.apply.sets.journal import SetAction, SetEvent, SetJournal, applied_order, events_of
 from offsetwise.apply.sets.outcomes import PlanOutcome, PlanStep, one_by_one, recorded
 from offsetwise.approval.signing import LIFETIME

@@ -99,8 +99,8 @@ class LiveReaders:
         self, side: Cluster, positions: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
         """Read single records, on Spark."""
-        from offsetwise.pipeline.places import read_places  # noqa: PLC0415 - PySpark takes half a second
         from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
+        from offsetwise.pipeline.single_records import read_places  # noqa: PLC0415 - PySpark takes half a second
 
         step = f"read {len(positions):,} records of the {side} cluster again"
         self.progress(step, 0, 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from offsetwise import config, model
 from offsetwise.api import live
-from offsetwise.apply import back
+from offsetwise.apply import reversal
 from offsetwise.apply.journal import read_journal
 from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.receipts import read_receipt
@@ -81,7 +81,7 @@ class Receipt:
         trust: Sequence[str | Path] = (),
         execute: Literal[False] = False,
         progress: Progress = no_progress,
-    ) -> back.Standings: ...
+    ) -> reversal.Standings: ...
     @overload
     def rollback(
         self,
@@ -98,7 +98,7 @@ class Receipt:
         trust: Sequence[str | Path] = (),
         execute: bool = False,
         progress: Progress = no_progress,
-    ) -> back.Standings | tuple[model.ReceiptStep, ...]:
+    ) -> reversal.Standings | tuple[model.ReceiptStep, ...]:
         """Return what stands where the plan was applied; with `execute`, put back what stood there before.
 
         Args:
@@ -116,14 +116,14 @@ class Receipt:
             ApplyError: A step could not be taken back, or a journal without its plan.
         """
         settings = self.migration.settings if self.migration is not None else self._alone()
-        order = back.BackOrder(
+        order = reversal.BackOrder(
             path=str(self.path),
             migration=settings,
             plan_bytes=self.plan,
             approvals=tuple(read_approval(Path(path)) for path in approvals),
             policy=policy_for(settings.approval, tuple(map(Path, trust))),
         )
-        take = back.rollback if execute else back.preview
+        take = reversal.rollback if execute else reversal.preview
         return take(order, live.tools_for(settings, progress))
 
     def _alone(self) -> config.Migration:

@@ -15,8 +15,8 @@ from offsetwise.apply.digests import names_in
 from offsetwise.apply.disk import explaining_os_errors
 from offsetwise.apply.edits import Decide, Foreign
 from offsetwise.apply.fitting import requirement
-from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, publish, require_free, scan_stopped, unpublish
+from offsetwise.apply.write_locations import place_to_write
 from offsetwise.apply.writing import Context, Preview, SeenPlace, Writer
 from offsetwise.apply.written import Guard, Names, folder_changed, foreign_names, look_at_folder
 from offsetwise.errors import OffsetwiseError, OutputError

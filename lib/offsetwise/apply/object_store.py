@@ -18,8 +18,8 @@ from offsetwise.apply import written
 from offsetwise.apply.copies import preview_copy, step_of_copy
 from offsetwise.apply.edits import Decide, Edits
 from offsetwise.apply.fitting import requirement
-from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import absent, journal_of, not_free, went_on
+from offsetwise.apply.write_locations import place_to_write
 from offsetwise.apply.writing import Context, Preview, SeenPlace
 from offsetwise.engines.registry import engines
 from offsetwise.errors import OffsetwiseError, OutputError, RunningQueryError

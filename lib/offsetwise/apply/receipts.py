@@ -9,7 +9,7 @@ from offsetwise import files
 from offsetwise.apply.disk import Disk, explaining_os_errors
 from offsetwise.apply.fitting import requirement
 from offsetwise.apply.journal import StepRecord
-from offsetwise.apply.places import place_to_write
+from offsetwise.apply.write_locations import place_to_write
 from offsetwise.apply.writers import output_of
 from offsetwise.config import Migration
 from offsetwise.errors import OutputError

@@ -250,7 +250,7 @@ def _hanging_transactions_writer() -> WriterModule:
 
 def _findings() -> tuple[ModuleType, ...]:
     """Import the modules that declare findings, but for those that targets and engines bring."""
-    from offsetwise.findings import committed, groups, logs, migration, place, reading, sinks, unedited
+    from offsetwise.findings import committed, groups, logs, migration, reading, sinks, target_position, unedited
     from offsetwise.lag import alerts, cutover
     from offsetwise.plan import gate, refusals
     from offsetwise.plan.sinks import marking
@@ -259,7 +259,7 @@ def _findings() -> tuple[ModuleType, ...]:
     from offsetwise.status import findings as of_status
 
     return (
-        *(committed, groups, logs, migration, place, reading, sinks, unedited),
+        *(committed, groups, logs, migration, target_position, reading, sinks, unedited),
         *(alerts, cutover, gate, refusals, marking),
         *(of_kcl, of_kinesis, of_status),
     )

@@ -57,37 +57,37 @@ def _connect_survey() -> SurveysWorkers:
 
 
 def _spark_moving() -> Moving:
-    from offsetwise.plugins.spark.targets.moving import MOVING
+    from offsetwise.plugins.spark.targets.migration_rules import MOVING
 
     return MOVING
 
 
 def _flink_moving() -> Moving:
-    from offsetwise.plugins.flink.targets.moving import MOVING
+    from offsetwise.plugins.flink.targets.migration_rules import MOVING
 
     return MOVING
 
 
 def _kcl_moving() -> Moving:
-    from offsetwise.plugins.kinesis.targets.kcl.moving import MOVING
+    from offsetwise.plugins.kinesis.targets.kcl.migration_rules import MOVING
 
     return MOVING
 
 
 def _positions_moving() -> Moving:
-    from offsetwise.plugins.positions.target.moving import MOVING
+    from offsetwise.plugins.positions.target.migration_rules import MOVING
 
     return MOVING
 
 
 def _connect_moving() -> Moving:
-    from offsetwise.plugins.connect.target.moving import MOVING
+    from offsetwise.plugins.connect.target.migration_rules import MOVING
 
     return MOVING
 
 
 def _group_moving() -> Moving:
-    from offsetwise.plugins.kafka.targets.group.moving import MOVING
+    from offsetwise.plugins.kafka.targets.group.migration_rules import MOVING
 
     return MOVING
 

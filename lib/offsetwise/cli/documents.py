@@ -13,13 +13,13 @@ from offsetwise.model import ReceiptStep
 from offsetwise.plan.drift import Drift
 
 if TYPE_CHECKING:
-    from offsetwise.apply.back import Standings
+    from offsetwise.apply.reversal import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.approval.strict import Shape
     from offsetwise.differences.changes import Difference
     from offsetwise.fleets import FleetSummary
     from offsetwise.review.audited import Audited
-    from offsetwise.survey.found import Survey
+    from offsetwise.survey.results import Survey
     from offsetwise.targets.listing import TargetListing
     from offsetwise.transactions.report import SinkTransactions
 
@@ -127,12 +127,12 @@ def schema(kind: str) -> dict[str, Any]:
 
 def _types() -> dict[str, type]:
     """Import the type of every kind. A command that prints one does without a tenth of a second for the others."""
-    from offsetwise.apply.back import Standings
+    from offsetwise.apply.reversal import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.differences.changes import Difference
     from offsetwise.fleets import FleetSummary
     from offsetwise.review.audited import Audited
-    from offsetwise.survey.found import Survey
+    from offsetwise.survey.results import Survey
     from offsetwise.targets.listing import TargetListing
     from offsetwise.transactions.report import SinkTransactions
 

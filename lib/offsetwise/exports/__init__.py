@@ -62,7 +62,7 @@ def _api_repair() -> ModuleType:
 
 
 def _apply_back() -> ModuleType:
-    import offsetwise.apply.back as home
+    import offsetwise.apply.reversal as home
 
     return home
 
@@ -128,7 +128,7 @@ def _plan_request() -> ModuleType:
 
 
 def _survey_found() -> ModuleType:
-    import offsetwise.survey.found as home
+    import offsetwise.survey.results as home
 
     return home
 

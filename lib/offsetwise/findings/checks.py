@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from offsetwise.findings.case import Case, MigrationCase
 from offsetwise.findings.logs import topic_missing
-from offsetwise.findings.place import chosen_at_start
 from offsetwise.findings.register import Stage, decided, describe, findings, worded
+from offsetwise.findings.target_position import chosen_at_start
 from offsetwise.model import Finding, Problem, Severity
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from offsetwise.findings.place import no_position
+from offsetwise.findings.target_position import no_position
 from offsetwise.model import (
     BOUNDED,
     NOWHERE,

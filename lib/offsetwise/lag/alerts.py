@@ -13,7 +13,7 @@ from typing import Final
 from offsetwise.findings import FindingKind, Stage, finding
 from offsetwise.findings.logs import retention_before_cutover
 from offsetwise.findings.migration import HEARTBEAT_AGE_MS, mirror_stalled
-from offsetwise.findings.place import below_log_start, not_yet_mirrored
+from offsetwise.findings.target_position import below_log_start, not_yet_mirrored
 from offsetwise.lag.amounts import drift, lag
 from offsetwise.lag.moments import Moment
 from offsetwise.lag.rates import start_reaches

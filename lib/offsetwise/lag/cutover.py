@@ -20,7 +20,7 @@ from offsetwise.model import (
     Severity,
     TopicPartition,
 )
-from offsetwise.ports.looks import LogEnd, LogsLook
+from offsetwise.ports.log_observations import LogEnd, LogsLook
 from offsetwise.wording import clock, duration, many
 
 ORDER: Final = tuple(CutoverState)

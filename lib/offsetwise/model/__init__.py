@@ -7,7 +7,6 @@ string, since JSON numbers lose integers above 2^53.
 Everything called an offset is a position: the **next record to read**.
 """
 
-from offsetwise.model.behind import Behind, Left, PartBehind, QuotaUse
 from offsetwise.model.checkpoints import (
     BOUNDED,
     NOWHERE,
@@ -69,6 +68,13 @@ from offsetwise.model.comparison import (
     ServiceRead,
     Summary,
     Translation,
+)
+from offsetwise.model.ended_transactions import (
+    OpenPartition,
+    PlannedTransaction,
+    SeenTransaction,
+    Settlement,
+    SinkRequirement,
 )
 from offsetwise.model.findings import (
     Finding,
@@ -162,14 +168,8 @@ from offsetwise.model.reconciliation import (
     Reconciliation,
 )
 from offsetwise.model.repair import Repair, RepairedPosition
-from offsetwise.model.settling import (
-    OpenPartition,
-    PlannedTransaction,
-    SeenTransaction,
-    Settlement,
-    SinkRequirement,
-)
 from offsetwise.model.subjects import Subject, SubjectKind
+from offsetwise.model.time_lag import Behind, Left, PartBehind, QuotaUse
 from offsetwise.position import TopicPartition
 
 __all__ = [

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from offsetwise.model.behind import Behind, PartBehind, QuotaUse
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import Cluster, Exactness, Method, RawVerdict, Side
 from offsetwise.model.clusters import LogRange, Snapshot
 from offsetwise.model.findings import Finding
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
 from offsetwise.model.subjects import OfSubject, Subject
+from offsetwise.model.time_lag import Behind, PartBehind, QuotaUse
 from offsetwise.position import OfTwins, Position
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from offsetwise.model.behind import Behind, QuotaUse
 from offsetwise.model.closed_sets import Cluster, Exactness, IsolationLevel, Method
 from offsetwise.model.clusters import LogRange
 from offsetwise.model.findings import Problem
 from offsetwise.model.offsets import AnyPosition, Offset
+from offsetwise.model.time_lag import Behind, QuotaUse
 from offsetwise.position import OfTwins, Position
 
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final
 from offsetwise.model.checkpoints import Checkpoint
 from offsetwise.model.closed_sets import IsolationLevel
 from offsetwise.model.clusters import ShardRange
+from offsetwise.model.ended_transactions import PlannedTransaction, SinkRequirement
 from offsetwise.model.findings import Finding
 from offsetwise.model.gate import CutoverRequirement, GateCheck, Prediction
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
 from offsetwise.model.planned_positions import PlannedPosition, UnsetPartition
 from offsetwise.model.repair import Repair
-from offsetwise.model.settling import PlannedTransaction, SinkRequirement
 from offsetwise.model.subjects import OfSubject
 
 

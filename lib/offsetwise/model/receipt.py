@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from offsetwise.model.ended_transactions import Settlement
 from offsetwise.model.offsets import AnyPosition, Count, Offset, Time
 from offsetwise.model.plan import Plan, Target
-from offsetwise.model.settling import Settlement
 from offsetwise.position import OfPartition
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from offsetwise.model import Cluster, TopicPartition
 from offsetwise.pipeline.window_reader import Ask, Place, WindowReader
-from offsetwise.ports.looks import SeenLog, disagreements
+from offsetwise.ports.log_observations import SeenLog, disagreements
 from offsetwise.position import offset_or_none
 from offsetwise.translation.preserved import Probe, preserved, probe_spans
 from offsetwise.translation.search import (

@@ -22,7 +22,7 @@ from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.pipeline.records import OffsetRange, read_records
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
 from offsetwise.pipeline.windows import LocatedTask
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from offsetwise.progress import Progress
 from offsetwise.translation.explain import ReadingWay
 from offsetwise.translation.search import SearchTarget

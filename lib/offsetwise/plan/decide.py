@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
 from offsetwise.findings.logs import partition_missing
-from offsetwise.findings.place import (
+from offsetwise.findings.target_position import (
     below_log_start,
     native_below,
     no_commit,

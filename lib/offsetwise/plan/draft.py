@@ -12,7 +12,8 @@ from offsetwise.errors import PlanError
 from offsetwise.findings import describe
 from offsetwise.findings.logs import partition_missing, topic_missing
 from offsetwise.findings.migration import checkpoint_polluted
-from offsetwise.findings.place import (
+from offsetwise.findings.reading import checkpoint_damaged, group_unreadable
+from offsetwise.findings.target_position import (
     native_below,
     no_commit,
     not_yet_mirrored,
@@ -20,7 +21,6 @@ from offsetwise.findings.place import (
     replay_not_tolerated,
     untranslated,
 )
-from offsetwise.findings.reading import checkpoint_damaged, group_unreadable
 from offsetwise.model import (
     CheckpointRequirement,
     ClusterRef,
@@ -51,9 +51,9 @@ from offsetwise.plan.predict import predict
 from offsetwise.plan.refusals import cluster_id, group_type, proof_not_repeated
 from offsetwise.plan.request import NAMED, DraftRequest, check_readings, check_request, refuse, takers, traits_of
 from offsetwise.plan.settings import accepted, plan_fields
+from offsetwise.plan.sinks.ending import Ending
 from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
-from offsetwise.plan.sinks.settling import Ending
 from offsetwise.plan.strategies import against_target, left_out, terms_for, way_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type
 from offsetwise.ports.stream import are_two

@@ -11,7 +11,7 @@ from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import Stage, finding
-from offsetwise.findings.place import not_yet_mirrored
+from offsetwise.findings.target_position import not_yet_mirrored
 from offsetwise.model import (
     AnyPosition,
     Comparison,

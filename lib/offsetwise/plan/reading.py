@@ -20,8 +20,8 @@ from offsetwise.model import (
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.repair.kinds import KINDS, RepairSettings
 from offsetwise.plan.settings import Recorded, Settings, Takers, objections
+from offsetwise.plan.sinks.ending import contradictions as of_transactions
 from offsetwise.plan.sinks.marking import contradictions as of_marks
-from offsetwise.plan.sinks.settling import contradictions as of_transactions
 from offsetwise.plan.target import TargetRole, takers_of, takes, target_type
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below

@@ -10,7 +10,7 @@ from shlex import quote
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import describe, worded
 from offsetwise.findings.migration import checkpoint_polluted
-from offsetwise.findings.place import replay_not_tolerated
+from offsetwise.findings.target_position import replay_not_tolerated
 from offsetwise.model import CheckpointSource, Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import moving_of, rewinding_of, starting_offsets_of
 from offsetwise.plan.refusals import sources

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from offsetwise.config import JobTraits
-from offsetwise.findings.place import pending_batch_differs, replay, replay_not_tolerated, untranslated
+from offsetwise.findings.target_position import pending_batch_differs, replay, replay_not_tolerated, untranslated
 from offsetwise.model import Comparison, Exactness, Problem
 from offsetwise.plan.refusals import counted, no_rename, not_drained, retained_data, subscription
 from offsetwise.wording.terms import in_words

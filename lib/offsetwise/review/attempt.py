@@ -22,7 +22,7 @@ from offsetwise.review.difference import Difference, difference
 from offsetwise.review.people import MAX_NAME, Person
 from offsetwise.review.sheet import VersionStanding, status_of
 from offsetwise.store.audit import Details, Record
-from offsetwise.store.looks import StoreLook
+from offsetwise.store.review_reader import StoreLook
 from offsetwise.store.review_rows import PlanRow, State, VersionRow
 from offsetwise.store.reviews import Change
 from offsetwise.wording import clock

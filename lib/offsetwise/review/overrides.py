@@ -10,7 +10,7 @@ from offsetwise.approval import strict
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import NotAllowed
 from offsetwise.store.audit import AuditFilter
-from offsetwise.store.looks import StoreLook
+from offsetwise.store.review_reader import StoreLook
 
 DETAIL: Final = "in_spite_of"
 """Of an approval's row of the audit log: a line for each check that it overrides, its name and the reason."""

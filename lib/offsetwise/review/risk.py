@@ -13,7 +13,7 @@ from offsetwise.approval import demo
 from offsetwise.model import Exactness, Outcome, Plan, PlannedPosition, Start
 from offsetwise.plan.checks import unmet
 from offsetwise.plan.refusals import FROM_FILES, without_proofs
-from offsetwise.wording.irrevocable import confirmation
+from offsetwise.wording.irreversible import confirmation
 
 _TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 

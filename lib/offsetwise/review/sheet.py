@@ -12,7 +12,7 @@ from offsetwise.model import Plan
 from offsetwise.review.access import Access
 from offsetwise.review.overrides import Overridden
 from offsetwise.review.risk import VersionFacts
-from offsetwise.store.looks import StoreLook
+from offsetwise.store.review_reader import StoreLook
 from offsetwise.store.review_rows import (
     CommentRow,
     DecisionRow,

@@ -24,7 +24,7 @@ from offsetwise.review.risk import VersionFacts
 from offsetwise.review.sets.sheet import SetState, standing_of
 from offsetwise.review.sheet import Sheet, SheetMark, VersionStanding, Waiting, standings, status_of
 from offsetwise.store.audit import AuditFilter, AuditRow, Chain
-from offsetwise.store.looks import StoreLook
+from offsetwise.store.review_reader import StoreLook
 from offsetwise.store.review_rows import EditorRow, PlanRow, SetRow, State, VersionRow
 from offsetwise.store.reviews import Reviews
 

@@ -18,7 +18,7 @@ from offsetwise.store import audit
 from offsetwise.store import review_tables as tables
 from offsetwise.store.audit import Record
 from offsetwise.store.database import Database
-from offsetwise.store.looks import StoreLook
+from offsetwise.store.review_reader import StoreLook
 from offsetwise.store.review_rows import SetMember, State, Who
 
 _LEVEL: Final = 1

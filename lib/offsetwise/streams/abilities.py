@@ -21,7 +21,7 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
-from offsetwise.ports.looks import LogsLook
+from offsetwise.ports.log_observations import LogsLook
 from offsetwise.progress import Progress
 from offsetwise.streams.access import AclCommand, Permissions, Step
 from offsetwise.transactions.ended import Ends

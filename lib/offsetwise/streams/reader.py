@@ -15,7 +15,7 @@ from offsetwise.model import (
     Snapshot,
     TopicPartition,
 )
-from offsetwise.ports.looks import LogsLook, SeenLog
+from offsetwise.ports.log_observations import LogsLook, SeenLog
 from offsetwise.ports.stream import spec_of
 from offsetwise.ports.stretches import ReadStretch, Stretch
 from offsetwise.progress import Progress, no_progress

@@ -11,7 +11,7 @@ from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, Snapshot
 from offsetwise.progress import Progress
 from offsetwise.registry import SURVEYS
-from offsetwise.survey.found import SurveyedConnector, Trouble
+from offsetwise.survey.results import SurveyedConnector, Trouble
 
 
 class SurveysWorkers(Protocol):

@@ -14,7 +14,7 @@ from offsetwise.engines.registry import engine_of, engines
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import describe
 from offsetwise.model import AnyPosition, Checkpoint, Cluster, LogRange, Severity, Snapshot, TopicPartition
-from offsetwise.survey.found import SurveyedCheckpoint, SurveyedConnector, SurveyedGroup
+from offsetwise.survey.results import SurveyedCheckpoint, SurveyedConnector, SurveyedGroup
 from offsetwise.translation.belongs import PositionStanding, belongs_to
 from offsetwise.wording import many
 

@@ -12,8 +12,8 @@ from offsetwise.errors import ClusterError
 from offsetwise.model import Cluster, Link, Snapshot, TopicPartition
 from offsetwise.position import offset_of
 from offsetwise.streams.reader import timestamps_at
-from offsetwise.survey.found import SurveyedLink, Trouble
 from offsetwise.survey.naming import Naming
+from offsetwise.survey.results import SurveyedLink, Trouble
 from offsetwise.translation.preserved import ENOUGH, probe_spans
 from offsetwise.translation.search import Span
 from offsetwise.wording import many

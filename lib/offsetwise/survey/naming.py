@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from offsetwise.config import NamingPolicy
 from offsetwise.model import MirrorTopic, Snapshot
 from offsetwise.streams.mirror_topics import MirrorKind, recognise
-from offsetwise.survey.found import SurveyedTopics
+from offsetwise.survey.results import SurveyedTopics
 from offsetwise.wording import many
 
 SEPARATORS = "._-"

@@ -20,14 +20,6 @@ from offsetwise.model import Cluster, Snapshot, time_of
 from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import reader_of
 from offsetwise.survey.connectors import surveyed_connectors
-from offsetwise.survey.found import (
-    Survey,
-    SurveyedCheckpoint,
-    SurveyedCluster,
-    SurveyedConnector,
-    SurveyedLink,
-    Trouble,
-)
 from offsetwise.survey.jobs import (
     Logs,
     Positions,
@@ -39,8 +31,16 @@ from offsetwise.survey.jobs import (
     without_connectors,
 )
 from offsetwise.survey.link import config_of, link_of
+from offsetwise.survey.missing_values import missing_values
 from offsetwise.survey.naming import Naming, naming, user_topics
-from offsetwise.survey.unknown import missing_values
+from offsetwise.survey.results import (
+    Survey,
+    SurveyedCheckpoint,
+    SurveyedCluster,
+    SurveyedConnector,
+    SurveyedLink,
+    Trouble,
+)
 from offsetwise.wording import many
 
 READ_AT_ONCE: Final = 16

@@ -17,7 +17,8 @@ from offsetwise.engines.registry import engine_of
 from offsetwise.lookalikes import invisible
 from offsetwise.model import Cluster, Link
 from offsetwise.strict_yaml import MAX_BYTES
-from offsetwise.survey.found import (
+from offsetwise.survey.missing_values import OF_A_JOB, OF_THE_MIGRATION
+from offsetwise.survey.results import (
     Survey,
     SurveyedCheckpoint,
     SurveyedCluster,
@@ -25,7 +26,6 @@ from offsetwise.survey.found import (
     SurveyedGroup,
     SurveyedLink,
 )
-from offsetwise.survey.unknown import OF_A_JOB, OF_THE_MIGRATION
 from offsetwise.wording import many, sentence
 
 WIDTH: Final = 118

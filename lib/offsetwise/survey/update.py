@@ -14,8 +14,8 @@ import yaml
 from offsetwise.client_properties import servers
 from offsetwise.client_properties.connectors import is_connector
 from offsetwise.config import Migration, is_uri
-from offsetwise.survey.found import Survey
 from offsetwise.survey.jobs import unused
+from offsetwise.survey.results import Survey
 from offsetwise.survey.text import Item, checkpoint_item, connector_item, group_item, located, map_item, root_item
 
 INDENT: Final = 2

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from offsetwise.apply.digests import sha256, sha256_of_file
 from offsetwise.apply.disk import Disk, explaining_os_errors
-from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import absent, journal_of
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
+from offsetwise.apply.write_locations import local_place
 from offsetwise.apply.writing import Context, FileChange, NumberChange, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.errors import ApplyError, OutputError
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, WrittenFile

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Final
 
 from offsetwise.model import NamingStrategy, OpenPartition, Transaction
+from offsetwise.transactions.activity import movement
 from offsetwise.transactions.decisions import Decided, Decision, SinkTransaction
 from offsetwise.transactions.hanging import hanging
-from offsetwise.transactions.moving import movement
 from offsetwise.transactions.names import parse
 from offsetwise.transactions.observed import (
     FINISHING,

@@ -37,7 +37,7 @@ from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.belongs import belongs_to
 from offsetwise.translation.query import Query
 from offsetwise.translation.resolve import resolve
-from offsetwise.workflow.behind import ask_old, with_behind, with_problems
+from offsetwise.workflow.time_lag import ask_old, with_behind, with_problems
 
 
 def take_samples(

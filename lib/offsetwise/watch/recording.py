@@ -11,7 +11,7 @@ from offsetwise import files
 from offsetwise.bundled import Bundled, damaged
 from offsetwise.lag.archive import Recording
 from offsetwise.model import Cutover
-from offsetwise.watch.looks import StatusHistory
+from offsetwise.watch.status_history import StatusHistory
 
 _LAG = "lag.jsonl.gz"
 CUTOVER = "cutover.jsonl.gz"

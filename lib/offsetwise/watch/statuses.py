@@ -24,7 +24,7 @@ from typing import IO, Final, cast
 from offsetwise import files
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Cutover
-from offsetwise.watch.looks import StatusHistory
+from offsetwise.watch.status_history import StatusHistory
 
 EVERY_S: Final = 5.0
 IDLE_S: Final = 60.0

@@ -20,9 +20,9 @@ from offsetwise.streams.abilities import ReadAt
 from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.query import Query
 from offsetwise.translation.resolve import Match
-from offsetwise.workflow.behind import ask_old, exactly, with_behind, with_problems
 from offsetwise.workflow.matching import match_records
 from offsetwise.workflow.scenes import WantedJob, belongs_of, stage
+from offsetwise.workflow.time_lag import ask_old, exactly, with_behind, with_problems
 
 Known: TypeAlias = Callable[[WantedJob, Scene], Comparison | None]
 """Returns the comparison of a job that is known already; None where it is to be made."""

@@ -11,7 +11,7 @@ from offsetwise.config import Migration, spark_properties
 from offsetwise.errors import ClusterError
 from offsetwise.model import Cluster, Reconciliation, Snapshot
 from offsetwise.pipeline.start import install_pyspark, start_spark
-from offsetwise.ports.looks import disagreements, seen_log
+from offsetwise.ports.log_observations import disagreements, seen_log
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import read_cluster, reader_of

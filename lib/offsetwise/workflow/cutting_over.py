@@ -13,8 +13,8 @@ from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration, spark_properties
 from offsetwise.engines.checkpoint import read_newest
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError, ConfigError, UsageError
-from offsetwise.findings.place import not_yet_mirrored
 from offsetwise.findings.reading import partition_unreadable
+from offsetwise.findings.target_position import not_yet_mirrored
 from offsetwise.lag.cutover import CopiesFound, LogWatch, findings_of, late_commits, state_of
 from offsetwise.model import (
     MIN_STILL_FOR_MS,

@@ -12,7 +12,7 @@ from offsetwise.errors import CheckpointError, PlanError, StorageError
 from offsetwise.model import Checkpoint, CheckpointRequirement, Cluster, Plan, Snapshot
 from offsetwise.plan.drift import Drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.drift import drift as drift_of
-from offsetwise.plan.sinks.settling import moved
+from offsetwise.plan.sinks.ending import moved
 from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import read_cluster, read_whole
 from offsetwise.transactions.snapshot import SinkSnapshot

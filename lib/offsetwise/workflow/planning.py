@@ -28,8 +28,8 @@ from offsetwise.plan.reading import contradictions
 from offsetwise.plan.repair.draft import check_repair, with_repair
 from offsetwise.plan.request import DraftRequest, StartChoice, check_request, takers
 from offsetwise.plan.settings import settings_of
+from offsetwise.plan.sinks.ending import ends_of
 from offsetwise.plan.sinks.settled import draft_settling
-from offsetwise.plan.sinks.settling import ends_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type, target_types
 from offsetwise.ports.stream import spec_of
 from offsetwise.position import offset_or_none

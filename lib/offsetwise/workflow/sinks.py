@@ -20,7 +20,7 @@ from offsetwise.model import (
     Settlement,
 )
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plan.sinks.settling import Ending, counted, settle
+from offsetwise.plan.sinks.ending import Ending, counted, settle
 from offsetwise.progress import Progress, no_progress
 from offsetwise.streams.reader import transactions_reader
 from offsetwise.transactions.decisions import Decision, SinkTransaction

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings.migration import pending_batch
-from offsetwise.findings.place import new_partition
 from offsetwise.findings.register import severity_of
+from offsetwise.findings.target_position import new_partition
 from offsetwise.model import Checkpoint, Severity
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from tests.engines.spark.folders import MemoryFolder, checkpoint, orders

@@ -22,8 +22,8 @@ from offsetwise.store.store import open_store
 from offsetwise.streams.abilities import Place, ReadAt
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import subjects_of
-from offsetwise.wording.behind import lag_text
-from offsetwise.workflow.behind import worst
+from offsetwise.wording.time_lag import lag_text
+from offsetwise.workflow.time_lag import worst
 from tests.commands import call
 from tests.streams.kinesis.streams import Stream, lease, stream
 from tests.with_cases import with_cases

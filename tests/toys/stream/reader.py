@@ -10,7 +10,7 @@ from pathlib import Path
 
 from offsetwise.config import ClusterConfig
 from offsetwise.model import Cluster, PartitionState, Snapshot, TopicPartition, TopicState
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from tests.toys.stream.spec import RELABELLED, parse
 
 

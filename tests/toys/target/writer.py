@@ -5,10 +5,10 @@ from __future__ import annotations
 from hashlib import sha256
 
 from offsetwise.apply import publish
-from offsetwise.apply.places import local_place
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
 from offsetwise.apply.verification.files import changed_file
+from offsetwise.apply.write_locations import local_place
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import folder_changed, look_at_folder
 from offsetwise.config import Migration

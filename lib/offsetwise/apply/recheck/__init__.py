@@ -28,7 +28,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.drift import Drift, DriftKind, drift, drift_of_checkpoint, drift_of_targets
 from offsetwise.plan.refusals import ACCEPT, AGAIN, proof_not_repeated
-from offsetwise.plan.sinks.settling import moved
+from offsetwise.plan.sinks.ending import moved
 from offsetwise.plan.target import TargetRole, target_type
 from offsetwise.wording import many
 

@@ -33,10 +33,10 @@ from offsetwise.ports.stream import stream_of, terms_of
 from offsetwise.position import OpaquePosition
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import at_most, brief, duration, many, number, utc, verdicts
-from offsetwise.wording.behind import lag_text, parts, quota
 from offsetwise.wording.cutover import required
-from offsetwise.wording.irrevocable import irreversible
+from offsetwise.wording.irreversible import irreversible
 from offsetwise.wording.terms import in_words
+from offsetwise.wording.time_lag import lag_text, parts, quota
 from offsetwise.wording.verdicts import Tone, Verdict
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections import Counter
 from rich.console import Console
 from rich.table import Table
 
-from offsetwise.apply.back import Standings
 from offsetwise.apply.recheck import RecheckResult
+from offsetwise.apply.reversal import Standings
 from offsetwise.apply.run import DryRun
 from offsetwise.apply.writing import FileChange, Preview, SeenPlace
 from offsetwise.cli.output import safe

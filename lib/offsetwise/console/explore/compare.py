@@ -42,7 +42,7 @@ from offsetwise.model import (
     SubjectKind,
 )
 from offsetwise.wording import many, number, part, read_at, verdicts
-from offsetwise.wording.behind import quota
+from offsetwise.wording.time_lag import quota
 from offsetwise.wording.verdicts import Tone
 
 DRAFT_PAGE: Final = "pages/plan/draft.py"

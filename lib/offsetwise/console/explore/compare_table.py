@@ -19,7 +19,7 @@ from offsetwise.console.widgets.table import Column
 from offsetwise.findings import severity_of
 from offsetwise.model import Comparison, PartitionComparison
 from offsetwise.wording import verdicts
-from offsetwise.wording.behind import lag_text
+from offsetwise.wording.time_lag import lag_text
 
 Rows = tuple[PartitionComparison, ...]
 _BEHIND: Final = "As the stream says at the position; a number of records only where all that are left were read."

@@ -28,7 +28,7 @@ from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster, LagPartition, Subject
 from offsetwise.position import Position
 from offsetwise.wording import duration, many, number, part, signed
-from offsetwise.wording.behind import lag_text, quota
+from offsetwise.wording.time_lag import lag_text, quota
 from offsetwise.wording.verdicts import METHOD, Tone
 
 _WINDOWS: Final = {

@@ -18,7 +18,7 @@ from offsetwise.console.widgets.palette import Palette
 from offsetwise.lag.amounts import Total, behind_ms, drift, in_time, lag, totals
 from offsetwise.lag.view import LagView, PartitionView
 from offsetwise.model import Cluster
-from offsetwise.wording.behind import lag_text
+from offsetwise.wording.time_lag import lag_text
 
 _MARKS: Final = 60
 """With more points than this, marks would hide the line; the first and every n-th keep theirs."""

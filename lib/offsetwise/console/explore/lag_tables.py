@@ -23,7 +23,7 @@ from offsetwise.lag.times import TimeLag, TimeMethod
 from offsetwise.lag.view import LagSide, LagView, PartitionView
 from offsetwise.model import AnyPosition, Cluster, LagPart, LagPartition, LagSample, MissingPart
 from offsetwise.wording import clock, duration, many, number, signed, verdicts
-from offsetwise.wording.behind import lag_text
+from offsetwise.wording.time_lag import lag_text
 from offsetwise.wording.verdicts import Tone
 
 MOST_GROUPS = 8

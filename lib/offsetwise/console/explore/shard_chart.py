@@ -18,7 +18,7 @@ from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import AnyPosition, Behind, PartitionComparison, ShardRange, TopicState
 from offsetwise.position import in_partitions
-from offsetwise.wording.behind import lag_text, short
+from offsetwise.wording.time_lag import lag_text, short
 
 Shard = tuple[str, str, int, ShardRange]
 """Cluster, stream, generation and the shard."""

@@ -13,7 +13,7 @@ from offsetwise.console.answers import Answers
 from offsetwise.console.jobs.model import JobLine, JobStep, KnownJobs, in_short, jobs, kept_of, next_wave
 from offsetwise.console.offered import Offered
 from offsetwise.console.plan.panel import bar
-from offsetwise.console.plan.standing import STATES
+from offsetwise.console.plan.plan_status import STATES
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette, selectors, table
 from offsetwise.console.widgets.cached import cached

@@ -17,7 +17,7 @@ from offsetwise.approval import Verdict
 from offsetwise.console import answers
 from offsetwise.console.answers import Question
 from offsetwise.console.board import Seat
-from offsetwise.console.plan import accepting, checklist, standing, versions
+from offsetwise.console.plan import accepting, checklist, plan_status, versions
 from offsetwise.console.plan.checklist import Looked
 from offsetwise.console.plan.panel import bar, outcome, override_fields, unsent
 from offsetwise.console.plan.panel.naming import plan_name
@@ -123,7 +123,7 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
             st.text_input(
                 f"Type `{sheet.facts.confirm}` to approve",
                 key=typed_key(plan),
-                help=f"{standing.why_typed(sheet.plan, sheet.facts.risky)}: approving it takes one more word.",
+                help=f"{plan_status.why_typed(sheet.plan, sheet.facts.risky)}: approving it takes one more word.",
                 autocomplete="off",
             )
     with guard.block("decision"):
@@ -162,10 +162,10 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, 
     """
     facts = bar.PlanFacts(
         name=plan_name(sheet.row),
-        state=standing.shown_state(sheet.status),
+        state=plan_status.shown_state(sheet.status),
         checks=checks,
         digest=sheet.digest,
-        more=markdown(standing.waits(seat.board, sheet)),
+        more=markdown(plan_status.waits(seat.board, sheet)),
     )
     result, message = outcome.last_answer(sheet.row.id), outcome.message(sheet.row.id)
     if result is None or (isinstance(result.answer, Done) and result.answer.state.open):
@@ -186,8 +186,8 @@ def _meanwhile(sheet: Sheet) -> bar.Message | None:
         return None
     last = max(sheet.decisions, key=lambda row: row.at_ms, default=None)
     decided = state in (State.APPROVED, State.REJECTED) and last is not None
-    by = f" by {markdown(standing.named(last.by))}" if decided and last is not None else ""
-    closed = standing.closed(sheet)
+    by = f" by {markdown(plan_status.named(last.by))}" if decided and last is not None else ""
+    closed = plan_status.closed(sheet)
     fix = "" if closed is None else f" **What to do:** {markdown(closed[1])}"
     text = f"**The plan was {state}{by} while you read it.** It is decided about no more.{fix}"
     return bar.Message(tone=Tone.CAREFUL, text=text)
@@ -195,7 +195,7 @@ def _meanwhile(sheet: Sheet) -> bar.Message | None:
 
 def _why_off(sheet: Sheet, offs: Offs) -> bar.Message | None:
     """Return why nobody, or not this person, decides now; nothing where the next step is another one."""
-    closed = standing.closed(sheet)
+    closed = plan_status.closed(sheet)
     if closed is not None:
         if sheet.status.state in (State.APPROVED, State.APPLIED) and not sheet.status.expired:
             return None
@@ -233,7 +233,7 @@ def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> Off | None:
     refused = seat.board.why_not(seat.person, Verb.APPROVE, sheet.row.id)
     if refused is not None:
         return Off(why=refused.why, fix=refused.fix)
-    closed = standing.closed(sheet)
+    closed = plan_status.closed(sheet)
     if closed is not None:
         return Off(why=f"{closed[0]}.", fix=closed[1])
     person = seat.person

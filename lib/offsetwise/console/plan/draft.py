@@ -12,7 +12,7 @@ import streamlit as st
 from offsetwise.console import answers, board
 from offsetwise.console.answers import Answers, Question
 from offsetwise.console.jobs import table
-from offsetwise.console.plan import decisions, settling, sinks, strategy, submission
+from offsetwise.console.plan import decisions, ending_transactions, sinks, strategy, submission
 from offsetwise.console.plan.checklist import FRESH, checks, left_open, met
 from offsetwise.console.plan.panel import bar, cutover_fields
 from offsetwise.console.plan.panel.position_words import in_one_line
@@ -59,8 +59,8 @@ def show(head: guard.Head) -> None:
             "This migration names nothing to move.",
             "Add a checkpoint under `checkpoints`, or a consumer group under `groups`, to its migration file.",
         )
-    elif (ending := settling.choose(migration, subject)) is not None:
-        settling.draw(here, migration, subject, ending, seat)
+    elif (ending := ending_transactions.choose(migration, subject)) is not None:
+        ending_transactions.draw(here, migration, subject, ending, seat)
     else:
         lines = table.above(here, migration)
         if seat is not None and lines:

@@ -14,7 +14,7 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
 from offsetwise.model import OpenPartition, Plan, PlannedTransaction, Settlement, epoch_ms
 from offsetwise.wording import many
-from offsetwise.wording.irrevocable import irreversible
+from offsetwise.wording.irreversible import irreversible
 from offsetwise.wording.verdicts import Tone, Verdict
 
 _NAMED: Final = 20

@@ -13,7 +13,7 @@ from offsetwise.console import answers, board
 from offsetwise.console.plan import intake, plans
 from offsetwise.console.plan.panel import live, naming
 from offsetwise.console.plan.panel.position_words import in_one_line
-from offsetwise.console.plan.standing import caption, named, votes
+from offsetwise.console.plan.plan_status import caption, named, votes
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, terms
 from offsetwise.console.widgets.cached import cached

@@ -15,7 +15,7 @@ from offsetwise import files
 from offsetwise.approval import ApprovalFile
 from offsetwise.console import board
 from offsetwise.console.bundles import Handed, _handed
-from offsetwise.console.plan.standing import STATES, at, named
+from offsetwise.console.plan.plan_status import STATES, at, named
 from offsetwise.console.server import guard, uploads
 from offsetwise.console.widgets import blocks, terms
 from offsetwise.console.widgets.escaping import markdown

@@ -10,7 +10,7 @@ from typing import Final
 
 import streamlit as st
 
-from offsetwise.console.plan import standing
+from offsetwise.console.plan import plan_status
 from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.panel.live import StoreListing
 from offsetwise.console.widgets import blocks, palette, table
@@ -123,7 +123,7 @@ def _of_set(row: SetRow, status: SetStanding, waiting: Waiting | None, plans: Se
         of=row,
         label=f"set {row.id}",
         why="" if waiting is None else waiting.why,
-        state=standing.set_state(status),
+        state=plan_status.set_state(status),
         open=status.state in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED),
         moves=many(len(row.members), "plan") + ("" if row.wave is None else f" of wave {row.wave}"),
         version="",
@@ -136,7 +136,7 @@ def _of_plan(row: PlanRow, waiting: Waiting | None) -> PlanEntry:
         of=row,
         label=row.id,
         why="" if waiting is None else waiting.why,
-        state=standing.STATES[row.state],
+        state=plan_status.STATES[row.state],
         open=row.state.open,
         moves=row.moves,
         version=row.number,
@@ -192,5 +192,5 @@ def _plans(now: datetime) -> Columns[PlanEntry]:
         Column("moves", lambda entry: cut(entry.moves), 240),
         Column("migration", lambda entry: cut(entry.of.migration), 150),
         Column("version", lambda entry: entry.version, 64),
-        Column("changed", lambda entry: standing.ago(entry.changed_at_ms, now), 90),
+        Column("changed", lambda entry: plan_status.ago(entry.changed_at_ms, now), 90),
     )

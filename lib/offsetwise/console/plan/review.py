@@ -13,7 +13,7 @@ from offsetwise.console import answers, board
 from offsetwise.console.board import Seat
 from offsetwise.console.jobs import table as jobs
 from offsetwise.console.jobs.model import known_jobs
-from offsetwise.console.plan import decision, ending, plans, positions, sinks, standing, versions
+from offsetwise.console.plan import decision, ending, plan_status, plans, positions, sinks, versions
 from offsetwise.console.plan.panel import live, outcome, unsent
 from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.plan.panel.position_words import largest_changes
@@ -62,7 +62,7 @@ def show(head: guard.Head) -> None:
         return
     count = f"({waiting:,}) " if waiting else ""
     st.set_page_config(page_title=f"{count}Review · {plain(plan_name(sheet.row))} · {guard.PRODUCT}")
-    head.says(f"{standing.caption(sheet, now)} · :material/lock: the console never applies it")
+    head.says(f"{plan_status.caption(sheet, now)} · :material/lock: the console never applies it")
     _draw(seat, sheet, now, watch)
 
 
@@ -108,7 +108,7 @@ def _plan(seat: Seat, sheet: Sheet, now: datetime) -> None:
 
 
 def _title(sheet: Sheet) -> None:
-    state = standing.shown_state(sheet.status)
+    state = plan_status.shown_state(sheet.status)
     with st.container(horizontal=True, vertical_alignment="center"):
         name = markdown(plan_name(sheet.row))
         st.header(f"{name} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
@@ -116,7 +116,7 @@ def _title(sheet: Sheet) -> None:
             st.markdown("A decision names this digest: the SHA-256 of the exact bytes of the plan.")
             st.code(sheet.digest, language=None, wrap_lines=True)
             st.markdown("Wrote, edited or submitted a version, so they are kept from deciding:")
-            st.code("\n".join(map(plain, standing.people(sheet))), language=None, wrap_lines=True)
+            st.code("\n".join(map(plain, plan_status.people(sheet))), language=None, wrap_lines=True)
         with st.popover("Copy link", icon=":material/link:"):
             st.markdown("Whoever opens it sees this plan, after signing in.")
             st.code(_address(sheet), language=None, wrap_lines=True)
@@ -137,7 +137,7 @@ def _overtaken(seat: Seat, sheet: Sheet) -> bool:
     if shown_digest == sheet.digest:
         return False
     earlier = next((version for version in sheet.versions if version.digest == shown_digest), None)
-    by = markdown(standing.named(sheet.version.by))
+    by = markdown(plan_status.named(sheet.version.by))
     st.warning(
         f"**Version {sheet.row.number} replaced the one that you were shown.** {by} saved it. This is what it changes:",
         icon=":material/published_with_changes:",

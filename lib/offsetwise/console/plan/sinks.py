@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Question
-from offsetwise.console.plan import settling
+from offsetwise.console.plan import ending_transactions
 from offsetwise.console.plan.work import Frozen
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import blocks, table
@@ -69,7 +69,7 @@ def ask(
 
 
 def _settle_first() -> None:
-    st.session_state.update(settling.ADDRESS)
+    st.session_state.update(ending_transactions.ADDRESS)
 
 
 def marked(plan: Plan) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console import board
-from offsetwise.console.plan import standing
+from offsetwise.console.plan import plan_status
 from offsetwise.console.plan.panel import bar, naming
 from offsetwise.console.plan.work import Drafted, Work
 from offsetwise.console.widgets import blocks, downloads
@@ -179,10 +179,10 @@ def draw(
     saved_sheet = None if new else sheet
     facts = bar.PlanFacts(
         name=f"New plan · {naming.shortened(job)}" if sheet is None else naming.plan_name(sheet.row),
-        state=standing.STATES[State.DRAFT] if saved_sheet is None else standing.shown_state(saved_sheet.status),
+        state=plan_status.STATES[State.DRAFT] if saved_sheet is None else plan_status.shown_state(saved_sheet.status),
         checks=checks,
         digest=None if drafted is None else drafted.digest if saved_sheet is None else saved_sheet.digest,
-        more="not saved" if saved_sheet is None else markdown(standing.waits(seat.board, saved_sheet)),
+        more="not saved" if saved_sheet is None else markdown(plan_status.waits(seat.board, saved_sheet)),
     )
     off = None if why_not is None else bar.Message(tone=Tone.UNKNOWN, text=f"Saving is off: {markdown(why_not)}")
     with bar.drawn(facts, _message(drafted) or off):
@@ -259,7 +259,7 @@ def _why_not_submit(*, new: bool, sheet: Sheet | None) -> str | None:
 def _conflict_note(seat: board.Seat, sheet: Sheet | None) -> None:
     own = None if seat.person is None else markdown(seat.person.name)
     person = seat.person
-    editors = [] if sheet is None else [(editor, standing.editor(sheet, editor)) for editor in sheet.editors]
+    editors = [] if sheet is None else [(editor, plan_status.editor(sheet, editor)) for editor in sheet.editors]
     own_identity = None if person is None else (person.issuer, person.subject)
     others = [named for row, named in editors if (row.issuer, row.subject) != own_identity]
     message = f"**Barred from deciding about it:** {own or 'whoever saves it'}"

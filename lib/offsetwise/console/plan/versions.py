@@ -11,7 +11,7 @@ import streamlit as st
 
 from offsetwise.approval import Verdict
 from offsetwise.console.board import Seat
-from offsetwise.console.plan import accepting, standing
+from offsetwise.console.plan import accepting, plan_status
 from offsetwise.console.plan.panel import override_fields
 from offsetwise.console.plan.panel.position_words import spoken
 from offsetwise.console.server import guard
@@ -37,8 +37,8 @@ _LONG: Final = 1_000
 _VERSIONS: Final[Columns[VersionRow]] = (
     Column("version", lambda row: row.number),
     Column("digest", lambda row: row.digest[:8]),
-    Column("saved by", lambda row: standing.named(row.by)),
-    Column("at (UTC)", lambda row: standing.at(row.at_ms)),
+    Column("saved by", lambda row: plan_status.named(row.by)),
+    Column("at (UTC)", lambda row: plan_status.at(row.at_ms)),
 )
 _CHANGES: Final[Columns[PositionChange]] = (
     Column("topic", lambda change: change.topic),
@@ -121,7 +121,7 @@ def _draw_entries(history: Sequence[HistoryEntry], now: datetime, key: str) -> N
     for index, entry in enumerate(history[table.page(len(history), key, label="Entries", size=_ENTRIES)]):
         st.markdown(
             f"**{markdown(entry.by.name)}** {entry.did}  \n"
-            f":gray[{markdown(_identity(entry.by))}{markdown(standing.ago(entry.at_ms, now))}]"
+            f":gray[{markdown(_identity(entry.by))}{markdown(plan_status.ago(entry.at_ms, now))}]"
             + (f"\n\n{text(entry.said[:_LONG])}" if entry.said else "")
         )
         if len(entry.said) > _LONG:

@@ -31,7 +31,7 @@ from offsetwise.model import (
 from offsetwise.position import OpaquePosition, Position
 from offsetwise.translation.alternatives import alternatives
 from offsetwise.wording import brief, many, number, verdicts
-from offsetwise.wording.behind import parts
+from offsetwise.wording.time_lag import parts
 
 ANCHOR: Final = "evidence"
 """What a link within the page names."""

@@ -14,7 +14,7 @@ from offsetwise.model import (
 from offsetwise.plan.draft import stated_of, totals_of
 from offsetwise.plan.request import DraftRequest, check_request
 from offsetwise.plan.settings import accepted
-from offsetwise.plan.sinks.settling import Ending
+from offsetwise.plan.sinks.ending import Ending
 from offsetwise.plan.target import takers_of, target_type
 
 

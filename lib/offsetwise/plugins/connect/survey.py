@@ -16,7 +16,7 @@ from offsetwise.plugins.connect.engine.listing import ListedConnector, listed_co
 from offsetwise.plugins.connect.engine.reading import STOPPED, observe
 from offsetwise.plugins.connect.engine.workers import Workers
 from offsetwise.progress import Progress
-from offsetwise.survey.found import SurveyedConnector, Trouble
+from offsetwise.survey.results import SurveyedConnector, Trouble
 from offsetwise.wording import many
 
 MOST: Final = 1_000

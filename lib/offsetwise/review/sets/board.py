@@ -37,7 +37,7 @@ from offsetwise.review.sets.sheet import MemberSheet, SetSheet, SetStanding, sta
 from offsetwise.review.sets.steps import Steps
 from offsetwise.review.sheet import SheetMark, standings
 from offsetwise.review.view import PlansView
-from offsetwise.store.looks import StoreLook
+from offsetwise.store.review_reader import StoreLook
 from offsetwise.store.review_rows import SetRow
 from offsetwise.store.reviews import Change
 

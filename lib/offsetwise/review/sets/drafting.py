@@ -24,7 +24,7 @@ from offsetwise.review.sets.answers import (
 )
 from offsetwise.review.sets.steps import Steps
 from offsetwise.store.review_rows import SetMember, SetRow, State
-from offsetwise.wording.irrevocable import confirmation
+from offsetwise.wording.irreversible import confirmation
 
 NO_SET = NotAllowed(why="There is no such set of plans here.", fix="Choose one from the list.")
 NO_PLAN_LEFT = NotAllowed(

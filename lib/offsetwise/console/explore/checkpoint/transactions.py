@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Question
-from offsetwise.console.plan import decided, settling
+from offsetwise.console.plan import decided, ending_transactions
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, table
@@ -43,7 +43,7 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint, *, 
             decided.draw(result, recorded=migration.recorded)
             subject = Subject(kind=SubjectKind.CHECKPOINT, name=name)
             if result.value.open and subject in dict(migration.sinks):
-                query = {**migration.address(subject), **settling.ADDRESS}
+                query = {**migration.address(subject), **ending_transactions.ADDRESS}
                 blocks.lead_on("Draft a plan that ends them", DRAFT_PAGE, query, icon=":material/edit_note:")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.model import JobState, JobStatus
-from offsetwise.watch.looks import BEGUN, StatusHistory
+from offsetwise.watch.status_history import BEGUN, StatusHistory
 from offsetwise.wording import duration, many, number
 
 RATE_WINDOW_MS: Final = 120_000

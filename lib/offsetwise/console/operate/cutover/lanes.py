@@ -14,7 +14,7 @@ from offsetwise.console.operate.cutover import clock, sparkline
 from offsetwise.console.widgets.escaping import plain
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.model import JobState, JobStatus
-from offsetwise.watch.looks import StatusHistory
+from offsetwise.watch.status_history import StatusHistory
 from offsetwise.wording import duration, number
 from offsetwise.wording.status import STATE
 

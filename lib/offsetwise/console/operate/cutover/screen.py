@@ -21,7 +21,7 @@ from offsetwise.console.widgets.escaping import markdown, plain
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.model import Cutover, JobState, JobStatus, Severity, Status, WaveStatus
-from offsetwise.watch.looks import StatusHistory
+from offsetwise.watch.status_history import StatusHistory
 from offsetwise.watch.statuses import EVERY_S, WatchedStatus
 from offsetwise.wording import clock as at
 from offsetwise.wording import duration, many, number

@@ -10,7 +10,7 @@ import streamlit as st
 
 from offsetwise.approval import Verdict
 from offsetwise.console import board
-from offsetwise.console.plan import standing
+from offsetwise.console.plan import plan_status
 from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.panel.bar import Message
 from offsetwise.console.widgets import blocks
@@ -138,7 +138,7 @@ def _message(board_answer: BoardAnswer) -> Message:
             text = f"**Rejected.** Your no is signed and kept; its author can revise the plan.{remark}"
             return Message(tone=Tone.UNKNOWN, text=text)
         case Submitted() as answer:
-            until = standing.at(answer.expires_at_ms)
+            until = plan_status.at(answer.expires_at_ms)
             return Message(tone=Tone.RIGHT, text=f"**Submitted.** It waits for decisions until {until} UTC.")
         case Done() as answer:
             withdrawn = answer.state is State.WITHDRAWN

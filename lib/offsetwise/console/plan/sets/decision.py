@@ -12,7 +12,7 @@ from offsetwise.console import answers
 from offsetwise.console.answers import Question
 from offsetwise.console.board import Seat
 from offsetwise.console.drifts import Drifts, PlanOf, PlansOf
-from offsetwise.console.plan import checklist, standing
+from offsetwise.console.plan import checklist, plan_status
 from offsetwise.console.plan.decision import NO_REASON
 from offsetwise.console.plan.panel import bar, outcome, override_fields
 from offsetwise.console.plan.panel.naming import set_name
@@ -140,7 +140,7 @@ def draw_bar(
     name, status = name_of(sheet.row), sheet.status
     facts = bar.PlanFacts(
         name=set_name(sheet.row),
-        state=standing.set_state(status),
+        state=plan_status.set_state(status),
         checks=checks,
         digest=sheet.digest,
         more=f"{status.counted:,} of {many(status.required, 'approval')}" if status.decidable else "",

@@ -9,8 +9,8 @@ from typing import Final
 
 from offsetwise.console.plan import positions
 from offsetwise.console.plan.panel.position_words import at_most, from_old_to_new, mark, moves
+from offsetwise.console.plan.plan_status import STATES
 from offsetwise.console.plan.positions import Attention
-from offsetwise.console.plan.standing import STATES
 from offsetwise.console.widgets import table
 from offsetwise.console.widgets.cached import cached, told_apart_by
 from offsetwise.console.widgets.escaping import cut, markdown

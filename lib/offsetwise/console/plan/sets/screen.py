@@ -10,7 +10,7 @@ import streamlit as st
 
 from offsetwise.console import answers
 from offsetwise.console.board import Seat
-from offsetwise.console.plan import positions, standing
+from offsetwise.console.plan import plan_status, positions
 from offsetwise.console.plan.panel import bar, naming
 from offsetwise.console.plan.plans import name_of
 from offsetwise.console.plan.sets import decision
@@ -67,7 +67,7 @@ def show(head: guard.Head, seat: Seat, number: int, watch: Callable[[], None], *
     now = datetime.now(UTC)
     head.says(
         f"{many(len(sheet.members), 'plan')} of {markdown(sheet.row.migration)}, decided about together · submitted by "
-        f"**{markdown(sheet.row.by.name)}**, {markdown(standing.ago(sheet.row.at_ms, now))} · digest "
+        f"**{markdown(sheet.row.by.name)}**, {markdown(plan_status.ago(sheet.row.at_ms, now))} · digest "
         f"`{sheet.digest[:8]}…` · :material/lock: the console never applies it"
     )
     terms.use(terms_of(sheet.plans[0].positions))
@@ -84,7 +84,7 @@ def show(head: guard.Head, seat: Seat, number: int, watch: Callable[[], None], *
 
 
 def _title(sheet: SetSheet, name: str) -> None:
-    state = standing.set_state(sheet.status)
+    state = plan_status.set_state(sheet.status)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(f"{markdown(name)} :{state.tone.colour}-badge[{state}]", anchor=False, width="content")
         with st.popover("Digest", icon=":material/fingerprint:"):

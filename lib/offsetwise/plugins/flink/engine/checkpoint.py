@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
-from offsetwise.findings.place import no_position
 from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.findings.target_position import no_position
 from offsetwise.garbage import collected_seldom
 from offsetwise.model import Checkpoint, CheckpointSource, Problem, RetainedCheckpoint
 from offsetwise.plugins.flink.engine.binary import DamagedError

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from offsetwise.findings.place import no_position
 from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.findings.target_position import no_position
 from offsetwise.model import BOUNDED, NOWHERE, CheckpointSource, MarkedPosition, Problem, SourcePosition, TopicPartition
 from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 from offsetwise.plugins.flink.engine.dynamic_kafka.enumerator import ClusterEnumerator, read_dynamic_enumerator

@@ -18,9 +18,9 @@ from typing import Final
 
 from offsetwise.apply.writing import NumberChange
 from offsetwise.errors import ApplyError, OffsetwiseError
-from offsetwise.findings.place import chosen_at_start, no_position
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.several_clusters import on_cluster
+from offsetwise.findings.target_position import chosen_at_start, no_position
 from offsetwise.model import Checkpoint, CheckpointSource, TopicPartition
 from offsetwise.plan.target import refuse_unfit
 from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError

@@ -20,7 +20,7 @@ from offsetwise.errors import ClusterError
 from offsetwise.findings.logs import topic_missing
 from offsetwise.model import LogWriter, TopicPartition
 from offsetwise.plugins.kafka.stream.client import NO_LEADER, Client, Failure, failure
-from offsetwise.ports.looks import LogEnd, LogsLook, SeenLog
+from offsetwise.ports.log_observations import LogEnd, LogsLook, SeenLog
 from offsetwise.transactions.observed import UnsupportedBrokerError
 
 Key: TypeAlias = tuple[str, int]

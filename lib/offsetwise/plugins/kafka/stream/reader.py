@@ -12,7 +12,7 @@ from offsetwise.model import TopicPartition
 from offsetwise.plugins.kafka.stream import connection, logs, permissions, record_times, transaction_ends, transactions
 from offsetwise.plugins.kafka.stream import snapshot as snapshots
 from offsetwise.plugins.kafka.stream.permissions import minimum_acls
-from offsetwise.ports.looks import SeenLog
+from offsetwise.ports.log_observations import SeenLog
 from offsetwise.streams.client_process import in_a_process
 from offsetwise.streams.mirror_topics import recognise
 from offsetwise.transactions.upgrade import TransactionFacts

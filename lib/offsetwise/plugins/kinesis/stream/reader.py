@@ -39,7 +39,7 @@ from offsetwise.plugins.kinesis.stream.spec import (
     shard_id,
     shard_number,
 )
-from offsetwise.ports.looks import SeenLog, seen_log
+from offsetwise.ports.log_observations import SeenLog, seen_log
 from offsetwise.streams.abilities import Place as AtPlace
 
 __all__ = [

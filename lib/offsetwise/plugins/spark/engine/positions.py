@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
-from offsetwise.findings.place import new_partition
 from offsetwise.findings.reading import checkpoint_damaged
+from offsetwise.findings.target_position import new_partition
 from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
 from offsetwise.plugins.spark.engine.findings import topic_dropped
 from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets

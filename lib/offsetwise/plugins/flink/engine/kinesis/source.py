@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from offsetwise.findings.place import no_position
+from offsetwise.findings.target_position import no_position
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 from offsetwise.plugins.flink.engine.kinesis import LEGACY_STATE

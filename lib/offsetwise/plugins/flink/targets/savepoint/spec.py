@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.config import JobTraits
-from offsetwise.findings.place import no_position
+from offsetwise.findings.target_position import no_position
 from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import edited
 from offsetwise.plan.refusals import subscription

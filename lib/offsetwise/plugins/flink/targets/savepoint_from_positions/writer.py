@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from offsetwise.apply.digests import bytes_of, sha256
-from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
+from offsetwise.apply.write_locations import local_place
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import foreign_names, look_at_folder, names_below
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep, StepState, Target, WrittenFile
-from offsetwise.plugins.flink.targets.kinesis.made import METADATA, made_of
+from offsetwise.plugins.flink.targets.kinesis.new_savepoint import METADATA, made_of
 from offsetwise.plugins.flink.targets.kinesis.verification import verified
 from offsetwise.regular_files import below
 from offsetwise.wording import many

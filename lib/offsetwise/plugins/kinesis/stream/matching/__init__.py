@@ -16,8 +16,8 @@ from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
 from offsetwise.plugins.kinesis.stream.client import access_of
 from offsetwise.plugins.kinesis.stream.matching.again import read_again
 from offsetwise.plugins.kinesis.stream.matching.copies import StreamCopies
+from offsetwise.plugins.kinesis.stream.matching.explanation import match_of, nowhere
 from offsetwise.plugins.kinesis.stream.matching.search import Search, Streams
-from offsetwise.plugins.kinesis.stream.matching.telling import match_of, nowhere
 from offsetwise.plugins.kinesis.stream.records import AT_ONCE, identified, read_windows
 from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import Progress

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.config import JobTraits
-from offsetwise.findings.place import replay_not_tolerated
+from offsetwise.findings.target_position import replay_not_tolerated
 from offsetwise.model import Comparison, Plan, PlannedPosition, Problem, ReceiptStep, Start
 from offsetwise.plan.moving import StartingOffsets
 from offsetwise.plan.recorded import made_text

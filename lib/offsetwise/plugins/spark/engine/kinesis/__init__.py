@@ -30,7 +30,7 @@ from offsetwise.plugins.kinesis.stream.spec import (
     SHARD_END,
     ShardPlace,
 )
-from offsetwise.plugins.spark.engine.kinesis.places import is_half_written, object_of, place_of
+from offsetwise.plugins.spark.engine.kinesis.positions import is_half_written, object_of, place_of
 from offsetwise.plugins.spark.engine.later_batches import BATCH
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, checksum_fits
 from offsetwise.plugins.spark.engine.restart import Restart, damaged

@@ -71,7 +71,7 @@ def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
 
 def _whole(damaged: Damaged, folder: str) -> set[str]:
     """Return the shards whose end is there and can be read."""
-    from offsetwise.plugins.spark.engine.kinesis.places import is_half_written  # noqa: PLC0415 - as above
+    from offsetwise.plugins.spark.engine.kinesis.positions import is_half_written  # noqa: PLC0415 - as above
 
     try:
         names = {entry.name for entry in damaged.folder.entries(folder)}

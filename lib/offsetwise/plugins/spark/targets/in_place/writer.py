@@ -19,10 +19,10 @@ from typing import Final
 from offsetwise.apply.digests import bytes_of, names_in, sha256_of_file
 from offsetwise.apply.disk import explaining_os_errors
 from offsetwise.apply.fitting import requirement
-from offsetwise.apply.places import place_to_write
 from offsetwise.apply.publish import journal_of, scan_stopped, went_on
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
+from offsetwise.apply.write_locations import place_to_write
 from offsetwise.apply.writing import Context, Preview, SeenPlace, StepStanding, Writer
 from offsetwise.apply.written import foreign_names, names_below
 from offsetwise.config import Migration

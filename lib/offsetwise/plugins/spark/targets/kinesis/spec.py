@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from offsetwise.findings.place import pending_batch_differs
+from offsetwise.findings.target_position import pending_batch_differs
 from offsetwise.model import Plan, PlannedPosition, Problem, Start
 from offsetwise.plan.refusals import place_not_held
 from offsetwise.plan.target import has_opaque_positions

@@ -11,10 +11,10 @@ import os
 import uuid
 
 from offsetwise.apply.digests import bytes_of, sha256
-from offsetwise.apply.places import local_place
 from offsetwise.apply.publish import publish, require_free, unpublish
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification import seen
+from offsetwise.apply.write_locations import local_place
 from offsetwise.apply.writing import Context, FileChange, Preview, SeenPlace, Writer
 from offsetwise.apply.written import folder_changed, foreign_names, look_at_folder, names_below
 from offsetwise.config import Migration

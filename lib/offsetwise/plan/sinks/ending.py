@@ -29,7 +29,7 @@ from offsetwise.transactions.decisions import CLOSED, Decision, SinkTransaction
 from offsetwise.transactions.ended import TransactionPlace
 from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import duration, many, utc
-from offsetwise.wording.irrevocable import NEWEST
+from offsetwise.wording.irreversible import NEWEST
 
 TIME_TO_SETTLE: Final = "time to settle"
 APPLY_MS: Final = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from offsetwise.survey.found import MissingValue, Survey, SurveyedCheckpoint
+from offsetwise.survey.results import MissingValue, Survey, SurveyedCheckpoint
 
 OF_THE_MIGRATION: Final[dict[str, tuple[str, str]]] = {
     "isolation_level": (
