@@ -11,6 +11,7 @@ from typing import TypeGuard
 
 from offsetwise.apply.writers import writer_module
 from offsetwise.apply.writing import Writer
+from offsetwise.builtin import PLUGINS
 from offsetwise.config import Migration
 from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
@@ -61,7 +62,10 @@ _TARGETS_OF_SHARDS = (
     "plugins.kinesis.targets",
 )
 _STREAMS = {"kafka": "offsetwise.plugins.kafka", "kinesis": "offsetwise.plugins.kinesis"}
-_REGISTRATIONS = ("offsetwise.builtin", "offsetwise.builtin.engines")
+_REGISTRATIONS = (
+    "offsetwise.builtin",
+    *(f"offsetwise.plugins.{name}.registration" for name in PLUGINS),
+)
 REGISTERS = {
     "streams": Register(
         registrations=_REGISTRATIONS,
@@ -81,10 +85,10 @@ REGISTERS = {
             ("plugins.positions.engine.json_shapes", "kafka"): "the type that Druid's metadata of a data source names",
             ("streams.client_process", "kafka"): "the Python package of a client, not the stream",
             (
-                "plugins.spark.targets.moving",
+                "plugins.spark.targets.migration_rules",
                 "kinesis",
             ): "how much the shards hold that a connector begins at now",
-            ("plugins.spark.targets.moving", "dynamodb-streams"): "as above: the same folder",
+            ("plugins.spark.targets.migration_rules", "dynamodb-streams"): "as above: the same folder",
         },
     ),
     "targets": Register(
@@ -95,7 +99,7 @@ REGISTERS = {
             ("review.exports", "starting-offsets"): "the name of a form that a plan is exported in, and its file's",
             ("plugins.connect.engine.reading", "connector"): "a key of what workers of Kafka Connect answer",
             (
-                "plugins.kinesis.targets.kcl.moving",
+                "plugins.kinesis.targets.kcl.migration_rules",
                 "kcl-leases",
             ): "an application of the KCL is moved by its own leases",
             ("cli.plans", "starting-offsets"): "a value of `export --as`, which names a form and no target",
@@ -217,7 +221,7 @@ def test_every_kind_of_breach_about_engines_is_found(source: str) -> None:
     found = REGISTERS["engines"].violations
 
     assert [*found("offsetwise.review.board", tree)]
-    assert [*found("offsetwise.builtin.engines", tree)] == []
+    assert [*found("offsetwise.builtin", tree)] == []
 
 
 def test_an_engine_is_free_in_its_own_folder_and_in_no_other_ones() -> None:

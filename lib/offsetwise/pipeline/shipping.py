@@ -46,7 +46,10 @@ SHIPPED: Final = (
     "translation.worker",
 )
 """Modules that hold what runs on workers. They are sent with every module of Offsetwise that they import."""
-REGISTRATION: Final = ("builtin", "builtin.engines")
+REGISTRATION: Final = (
+    "builtin",
+    *(f"plugins.{name}.registration" for name in ("connect", "flink", "kafka", "kinesis", "positions", "spark")),
+)
 """Modules by which workers find engines by name. What they import in their functions is not sent: most of that runs
 here, and what does not is named in `SHIPPED`."""
 CLIENT: Final = "confluent-kafka"

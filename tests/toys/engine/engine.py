@@ -84,7 +84,7 @@ def _listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
 TOY: Final = CheckpointEngine(
     name="toy",
     label="Toy",
-    moving="tests.toys.engine.moving",
+    moving="tests.toys.engine.migration_rules",
     what="the folder of a toy",
     holds=FILE,
     job="toy",

@@ -1,0 +1,87 @@
+"""Registers what Kinesis brings, each imported when it is first asked for; `builtin` imports this module."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from offsetwise.registry import ENGINES, FINDINGS, MATCHING, MIGRATES, READERS, STREAMS, TARGETS, WRITERS
+
+if TYPE_CHECKING:
+    from offsetwise.apply.writers import WriterModule
+    from offsetwise.engines.engine import CheckpointEngine
+    from offsetwise.plan.moving import Moving
+    from offsetwise.plan.target import TargetType
+    from offsetwise.ports.stream import Spec
+    from offsetwise.streams.reader import ClusterReader
+
+
+def _engine() -> CheckpointEngine:
+    from offsetwise.plugins.kinesis.kcl.engine import KCL
+
+    return KCL
+
+
+def _migration_rules() -> Moving:
+    from offsetwise.plugins.kinesis.targets.kcl.migration_rules import MOVING
+
+    return MOVING
+
+
+def _stream() -> Spec:
+    from offsetwise.plugins.kinesis.stream.spec import SPEC
+
+    return SPEC
+
+
+def _reader() -> ClusterReader:
+    from offsetwise.plugins.kinesis.stream import reader
+
+    return reader
+
+
+def _matching() -> ModuleType:
+    from offsetwise.plugins.kinesis.stream import matching
+
+    return matching
+
+
+def _at_timestamp() -> TargetType:
+    from offsetwise.plugins.kinesis.targets.at_timestamp.spec import TYPE
+
+    return TYPE
+
+
+def _kcl_leases() -> TargetType:
+    from offsetwise.plugins.kinesis.targets.kcl_leases.spec import TYPE
+
+    return TYPE
+
+
+def _at_timestamp_writer() -> WriterModule:
+    from offsetwise.plugins.kinesis.targets.at_timestamp import writer
+
+    return writer
+
+
+def _kcl_leases_writer() -> WriterModule:
+    from offsetwise.plugins.kinesis.targets.kcl_leases import writer
+
+    return writer
+
+
+def _findings() -> tuple[ModuleType, ...]:
+    from offsetwise.plugins.kinesis.kcl import findings as of_kcl
+    from offsetwise.plugins.kinesis.stream import findings as of_kinesis
+
+    return of_kcl, of_kinesis
+
+
+ENGINES.register({"kcl": _engine})
+MIGRATES.register({"kcl": _migration_rules})
+STREAMS.register({"kinesis": _stream})
+READERS.register({"kinesis": _reader})
+MATCHING.register({"kinesis": _matching})
+TARGETS.register({"at-timestamp": _at_timestamp, "kcl-leases": _kcl_leases})
+WRITERS.register({"at-timestamp": _at_timestamp_writer, "kcl-leases": _kcl_leases_writer})
+FINDINGS.append(_findings)
