@@ -367,7 +367,7 @@ def schema() -> dict[str, Any]:
     results["properties"]["sinks"]["items"]["required"] = ["name"]
     group = results["$defs"]["GroupConfig"]
     results["properties"]["groups"]["items"] = {"anyOf": [group["properties"]["name"], {"$ref": "#/$defs/GroupConfig"}]}
-    cluster["properties"]["stream"]["enum"] = [*STREAMS]
+    cluster["properties"]["stream"]["enum"] = sorted(STREAMS)
     kafka = {
         "type": "object",
         "required": ["bootstrap.servers"],

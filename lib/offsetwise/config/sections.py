@@ -62,7 +62,7 @@ class ClusterConfig(Section):
             raise PydanticCustomError(
                 "stream",
                 "expected one of {known}, found {found}",
-                {"known": ", ".join(STREAMS), "found": repr(value[:80])},
+                {"known": ", ".join(sorted(STREAMS)), "found": repr(value[:80])},
             )
         return value
 

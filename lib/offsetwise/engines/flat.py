@@ -17,7 +17,7 @@ from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, Shard
 
 NAMES: Final = {"pins": "offset_files"}
 """What files call a field, where that is something else."""
-ALWAYS: Final = frozenset({"last_planned_batch", "last_committed_batch", "reruns_batch"})
+ALWAYS: Final = ("last_planned_batch", "last_committed_batch", "reruns_batch")
 """Keys that a file of version 1 must have, null where an engine does not work in batches."""
 
 
@@ -119,6 +119,8 @@ def _flat_class(known: tuple[CheckpointEngine, ...]) -> type:
                 raise ValueError(
                     f"{engine.name} has a field {attribute.name!r}, and so has another engine or every one"
                 )
+    for name in ALWAYS:
+        results.setdefault(name, (name, int | None, field()))
     return make_dataclass(
         "Checkpoint",
         results.values(),

@@ -90,7 +90,8 @@ def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
             shape = tuple((batch_source.id, batch_source.raw, _named(batch_source)) for batch_source in batch.sources)
             numbers = (batch.id, batch.committed, batch.timestamp_ms, batch.watermark_ms)
             batches.append((*numbers, shapes.setdefault(shape, len(shapes))))
-        body = {"checkpoint": replace(flatten(value), batches=()), "batches": batches, "shapes": list(shapes)}
+        flat = replace(flatten(value), batches=()) if batches else flatten(value)
+        body = {"checkpoint": flat, "batches": batches, "shapes": list(shapes)}
     text = json.dumps(body, default=_fields, ensure_ascii=False)
     # A name that is no text, as of a folder on a disk, is none in JSON either: it is written as Python shows it.
     return _HALF_PAIR.sub(lambda match: f"\\\\u{ord(match[0]):x}", text).encode() + b"\n" + _packed(offsets)

@@ -102,4 +102,4 @@ def _whole(read: Any, packed: bytes) -> Checkpoint:
         )
     if at != len(offsets):
         raise ValueError(f"{len(offsets):,} offsets for {at} partitions")
-    return whole(replace(read.checkpoint, batches=tuple(batches)))
+    return whole(replace(read.checkpoint, batches=tuple(batches)) if batches else read.checkpoint)

@@ -12,7 +12,7 @@ from offsetwise.errors import PlanError
 from offsetwise.model import Checkpoint, Comparison, GateCheck, PartitionComparison, Plan, Prediction, Problem
 from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Objections, Way, unopposed
-from offsetwise.registry import MIGRATES
+from offsetwise.registry import ENGINES, MIGRATES
 
 
 def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as every engine's
@@ -124,17 +124,22 @@ def moving_of(engine: str) -> Moving:
     return result
 
 
+def engine_like(engine: str) -> str | None:
+    """Return the engine that jobs of one may become jobs of; None where there is none, or its plug-in is absent."""
+    like = moving_of(engine).like
+    return like if like in ENGINES else None
+
+
 def rewinding_of(engine: str) -> Rewinding | None:
     """Return how the jobs of an engine, or of the one that they may become jobs of, go back; None where none can."""
-    rules = moving_of(engine)
-    return rules.rewinding if rules.like is None else rules.rewinding or moving_of(rules.like).rewinding
+    own, like = moving_of(engine).rewinding, engine_like(engine)
+    return own if like is None else own or moving_of(like).rewinding
 
 
 def starting_offsets_of(engine: str) -> StartingOffsets | None:
     """Return how the jobs of an engine, or of the one that they may become jobs of, are told to begin at offsets."""
-    moving = moving_of(engine)
-    form = moving.starting_offsets
-    return form if form is not None or moving.like is None else moving_of(moving.like).starting_offsets
+    form, like = moving_of(engine).starting_offsets, engine_like(engine)
+    return form if form is not None or like is None else moving_of(like).starting_offsets
 
 
 def require_rewinding(checkpoint: Checkpoint) -> Rewinding:

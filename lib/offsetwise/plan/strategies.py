@@ -12,7 +12,7 @@ from offsetwise.findings import describe, worded
 from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.target_position import replay_not_tolerated
 from offsetwise.model import CheckpointSource, Comparison, Problem, Snapshot, Target
-from offsetwise.plan.moving import moving_of, rewinding_of, starting_offsets_of
+from offsetwise.plan.moving import engine_like, moving_of, rewinding_of, starting_offsets_of
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.request import traits_of
 from offsetwise.plan.target import OFFSETS, TargetRole, TargetType, Where, target_type, target_types
@@ -66,10 +66,9 @@ def ways_of(engine: str) -> list[Way]:
     """Return the ways in which jobs of an engine can move: its own, those of the engine it may become one of, and those
     for all, each name once, in their order.
     """  # noqa: D205 - one sentence, two lines
-    rules = moving_of(engine)
-    own = _own(engine)
+    own, like = _own(engine), engine_like(engine)
     used = {name for way in own for name in (way.name, way.instead_of)}
-    others = (*(() if rules.like is None else _own(rules.like)), *_offered(None))
+    others = (*(() if like is None else _own(like)), *_offered(None))
     return sorted((*own, *(way for way in others if way.name not in used)), key=lambda way: way.order)
 
 

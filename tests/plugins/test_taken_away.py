@@ -1,0 +1,74 @@
+"""The product without the folders of Spark and Flink: what they bring is absent, and all else works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+AWAY = ("spark", "flink")
+TESTS = ("translation", "store", "clusters", "streams/kafka", "engines/positions", "engines/connect")
+"""Folders of tests of the core and of other plug-ins, none of which reads a checkpoint of Spark or Flink."""
+OF_SPARK = ("translation/test_alternatives.py", "engines/connect/test_findings.py")
+"""Files in them whose cases are rows of a job of Spark."""
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Run Python in a copy of the tree without the folders."""
+    copy = tmp_path_factory.mktemp("without") / "tree"
+    for name in ("lib", "tests", "tools", "docs"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for name in AWAY:
+        shutil.rmtree(copy / "lib" / "offsetwise" / "plugins" / name)
+    paths = f"{copy / 'lib'}{os.pathsep}{copy}"
+
+    def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=copy,
+            env=os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return ran
+
+
+def offsetwise(run: Run, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run("-c", "from offsetwise.cli import main; main()", *arguments)
+
+
+def test_targets_of_the_others_are_listed(run: Run) -> None:
+    listed = offsetwise(run, "targets")
+
+    assert listed.returncode == 0, listed.stderr
+    assert "consumer-group:NAME" in listed.stdout
+    assert "kcl-leases:NAME" in listed.stdout
+    assert not [name for name in AWAY if name in listed.stdout]
+
+
+def test_a_checkpoint_of_one_that_is_absent_is_refused_with_what_can_be_read(run: Run) -> None:
+    sample = "lib/offsetwise/sample/checkpoints/orders"
+    refused = offsetwise(run, "inspect", sample)
+
+    assert refused.returncode == 1
+    assert f"{sample}: expected one checkpoint of KCL, positions file or Kafka Connect" in refused.stderr
+
+
+@pytest.mark.proof
+def test_the_tests_of_the_core_and_of_other_plug_ins_pass(run: Run) -> None:
+    chosen = [*(f"tests/{name}" for name in TESTS), *(f"--ignore=tests/{name}" for name in OF_SPARK)]
+    ran = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", "-m", "not proof and not gates", *chosen)
+
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert int(ran.stdout.split(" passed")[0].rpartition("\n")[2].rpartition(" ")[2]) > 400
