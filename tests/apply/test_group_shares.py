@@ -122,7 +122,7 @@ def test_a_group_that_is_refused_is_put_back_alone_and_the_next_share_does_not_b
     with pytest.raises(ApplyError, match="were put back") as caught:
         run(staged)
 
-    assert "So it is for" in caught.value.problem, "it names some of fifty, and counts the others"
+    assert "The same holds for" in caught.value.problem, "it names some of fifty, and counts the others"
     assert staged.groups.at(NAMES[3]) == before
     assert written(staged) == set(NAMES[:AT_ONCE]) - {NAMES[3]}
     assert set(run(staged).values()) == {StepState.DONE}

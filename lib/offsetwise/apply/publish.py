@@ -231,7 +231,7 @@ def absent(step: ReceiptStep) -> SeenPlace:
 
 @contextmanager
 def _removed_on_failure(tmp: str, context: Context) -> Iterator[None]:
-    """Remove a temporary folder where what fills it fails, as far as the disk lets; a later run removes the rest."""
+    """Remove a temporary folder where what fills it fails, if the disk allows that; a later run removes the rest."""
     try:
         yield
     except BaseException:

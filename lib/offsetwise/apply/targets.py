@@ -69,5 +69,5 @@ def _named(plan: Plan, number: int) -> str:
 
 
 def _some(sentences: Sequence[str]) -> str:
-    more = f" So it is for {len(sentences) - NAMED:,} more." if len(sentences) > NAMED else ""
+    more = f" The same holds for {len(sentences) - NAMED:,} more." if len(sentences) > NAMED else ""
     return "".join(f" {sentence}" for sentence in sentences[:NAMED]) + more

@@ -61,7 +61,7 @@ class PartitionView:
         return next(iter(self.history[-1].sample.partitions), None) if self.history else None
 
     def side(self, side: Cluster) -> LagSide:
-        """Return one cluster's."""
+        """Return what was sampled on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
 

@@ -93,7 +93,7 @@ def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
     rows = [row for row in comparison.partitions if row.old_offset is not None]
     lost = [row for row in rows if row.new_offset is None or row.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN)]
     if lost:
-        message = f"{counted(lost)} no proven position: nobody may guess, a person may decide with a reason."
+        message = f"{counted(lost)} no proven position, and none is assumed: a person can state one, with a reason."
         yield untranslated.problem(message)
     again = [row for row in rows if row not in lost and (row.exactness is Exactness.BOUNDED or row.replay)]
     if again and job.tolerates_replay is not True:

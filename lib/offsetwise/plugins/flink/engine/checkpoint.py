@@ -81,7 +81,7 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Seque
 
 
 def _above(folder: str) -> str:
-    """Return the folder above one, spelled as that is."""
+    """Return the parent of a folder, relative where the folder is."""
     if folder in ("", ".", ".."):
         return f"{folder or '.'}/.."
     before, slash, _ = folder.rpartition("/")

@@ -1,4 +1,4 @@
-"""Where a consumer group stands. It tells that alone: how it came there, a group does not keep."""
+"""The committed offsets of a consumer group. How they came about is not known: a group keeps none of it."""
 
 from __future__ import annotations
 

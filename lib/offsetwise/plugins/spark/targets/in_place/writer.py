@@ -365,6 +365,6 @@ def _withdraw(checkpoint: str, context: Context) -> None:
 
 
 def _try_to_withdraw(checkpoint: str, context: Context) -> None:
-    """Do so as far as the disk lets; a later run does the rest."""
+    """Remove what the disk allows to be removed; a later run removes the rest."""
     with suppress(OSError, ApplyError):
         _withdraw(checkpoint, context)
