@@ -37,7 +37,7 @@ from offsetwise.plugins.kafka.targets.group.kafka import KafkaGroups
 from offsetwise.plugins.kafka.targets.group.writer import GroupWriter
 from offsetwise.streams import client_process
 from tests.apply.plans import POLLUTED, drafted
-from tests.engines.spark.folders import SAMPLES
+from tests.plugins.spark.folders import SAMPLES
 
 TOPIC = "topic-0"
 RECORDS = 20

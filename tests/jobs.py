@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow
 
-from tests.engines.connect.service import Bad, Handler, says
+from tests.plugins.connect.service import Bad, Handler, says
 
 RECORDED: Final = Path(__file__).parent / "data" / "jobs"
 

@@ -21,7 +21,7 @@ from offsetwise import files, workflow
 from offsetwise.cli import documents, render
 from offsetwise.model import Cluster, Comparison, Exactness, RangeDifference, RawReuse, RawVerdict, TopicPartition
 from tests.commands import COMMAND, Ran, call, run
-from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
+from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"

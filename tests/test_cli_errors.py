@@ -17,8 +17,8 @@ import yaml
 
 import offsetwise
 from tests.commands import COMMAND, Ran, call, run
-from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.engines.test_kinesis import DATA as KINESIS
+from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"

@@ -21,8 +21,8 @@ from offsetwise.fleets import FleetCount, FleetRow
 from offsetwise.workflow import checkpoints
 from tests.commands import COMMAND, Ran, call
 from tests.console import fleets
-from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.pipeline.standalone import standalone_master
+from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases
 
 KCL: Final = SAMPLES.parent / "kinesis" / "kcl" / "2.7.2-merged.json"

@@ -19,8 +19,8 @@ from offsetwise.model import Checkpoint, Comparison
 from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.wording import verdicts
 from tests.commands import call
-from tests.engines.flink.files import CHECKPOINT, kafka_source, metadata
-from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
+from tests.plugins.flink.files import CHECKPOINT, kafka_source, metadata
+from tests.plugins.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.subjects import checkpoint
 from tests.with_cases import with_cases
 

@@ -19,8 +19,8 @@ from offsetwise.model import Cluster
 from tests.apply.plans import tree_hash
 from tests.apply.worlds import Groups, World, writers_of
 from tests.commands import call
-from tests.engines.flink.files import kafka_source, metadata, positions
-from tests.engines.spark.folders import write
+from tests.plugins.flink.files import kafka_source, metadata, positions
+from tests.plugins.spark.folders import write
 from tests.subjects import checkpoint
 from tests.with_cases import with_cases
 

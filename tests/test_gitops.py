@@ -16,7 +16,7 @@ import yaml
 import offsetwise as ow
 from tests.apply.sets import write_set
 from tests.commands import COMMAND, call
-from tests.engines.spark.folders import write
+from tests.plugins.spark.folders import write
 from tests.repair.flow import aged, drafted
 from tests.repair.test_repairs import DAMAGED
 

@@ -10,8 +10,8 @@ from offsetwise.apply.verification import decided
 from offsetwise.model import Cluster, Turnout, Verification
 from offsetwise.position import offset_of
 from tests.apply.plans import SAVEPOINT, aged
-from tests.engines.flink.files import kafka_source, metadata
-from tests.engines.spark.folders import write
+from tests.plugins.flink.files import kafka_source, metadata
+from tests.plugins.spark.folders import write
 from tests.test_verify import Applied
 from tests.with_cases import with_cases
 

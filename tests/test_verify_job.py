@@ -24,8 +24,8 @@ from offsetwise.plugins.flink.targets.source_metrics import metric_name
 from offsetwise.position import offset_of
 from tests.apply.connectors import Stage, clusters, stage
 from tests.apply.plans import STARTING
-from tests.engines.connect.service import Bad, Worker, certificate, drips, endless, half, hangs_up, says, sends, serving
 from tests.jobs import Api, answering, flink
+from tests.plugins.connect.service import Bad, Worker, certificate, drips, endless, half, hangs_up, says, sends, serving
 from tests.test_verify import Applied
 from tests.test_verify_flink import Restored
 from tests.with_cases import with_cases

@@ -17,8 +17,8 @@ from offsetwise.model import JobOrigin, Target, VerifiedJob
 from offsetwise.plugins.spark.engine.event_log import read_event_log
 from offsetwise.position import offset_of
 from tests.apply.plans import COPY, IN_PLACE, PENDING, SEEDED
-from tests.engines.connect.service import says, sends
 from tests.jobs import APPLICATION, EVENTS, QUERY, answering, events, spark
+from tests.plugins.connect.service import says, sends
 from tests.test_verify import Applied
 from tests.with_cases import with_cases
 

@@ -44,9 +44,9 @@ from offsetwise.watch.metrics import HOST, MOST_PARTITIONS, LagMetrics, label, s
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import Keeper, Sampler, TakenSample, subjects_of
 from tests.commands import COMMAND, call
-from tests.engines.flink.files import kafka_source, metadata
-from tests.engines.spark.folders import write
 from tests.lag_samples import row, sample
+from tests.plugins.flink.files import kafka_source, metadata
+from tests.plugins.spark.folders import write
 from tests.store.test_store import ORDERS
 
 

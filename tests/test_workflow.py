@@ -33,7 +33,7 @@ from offsetwise.model import (
     Snapshot,
     TopicState,
 )
-from tests.engines.spark.folders import SAMPLES
+from tests.plugins.spark.folders import SAMPLES
 from tests.subjects import checkpoint, group
 
 SAMPLE = Path(offsetwise.__file__).parent / "sample"

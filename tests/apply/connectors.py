@@ -19,7 +19,7 @@ from offsetwise.plugins.connect.target.writer import ConnectorWriter
 from tests.apply import worlds
 from tests.apply.plans import SHIFT, context
 from tests.apply.worlds import NOW, World
-from tests.engines.connect.service import ConnectCluster, Connector, Worker, uri
+from tests.plugins.connect.service import ConnectCluster, Connector, Worker, uri
 
 OLD = {("orders", 0): 1050, ("orders", 1): 7}
 TARGET = Target(kind="connector", group="moved")

@@ -25,8 +25,8 @@ from offsetwise.model import (
     Target,
 )
 from offsetwise.position import offset_of
-from tests.engines.spark.folders import SAMPLES
 from tests.plans import plan_of, planned
+from tests.plugins.spark.folders import SAMPLES
 
 DIGEST = "ab" * 32
 COPY = Target(kind="spark-checkpoint")

@@ -38,8 +38,8 @@ from tests.apply.plans import (
     starting_offsets,
     tree_hash,
 )
-from tests.engines.spark.folders import SAMPLES
 from tests.engines.test_kinesis import AWSLABS, DATA
+from tests.plugins.spark.folders import SAMPLES
 
 REWIND = Path(offsetwise.__file__).parent / "sample" / "checkpoints" / "orders"
 

@@ -35,9 +35,9 @@ from tests.apply.test_object_store import _context, _plan, _write
 from tests.apply.worlds import Stage, stage
 from tests.commands import Ran, call
 from tests.gates import FULL
+from tests.plugins.kafka.test_connection import listening
 from tests.review.people import ADA, RITA, Scene, access_with_key
 from tests.stores import S3
-from tests.streams.kafka.test_connection import listening
 from tests.with_cases import with_cases
 
 SASL = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN", "sasl.username": "user"}

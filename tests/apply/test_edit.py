@@ -12,7 +12,7 @@ from offsetwise.errors import ApplyError
 from offsetwise.plugins.spark.engine.offset_log import parse_initial_offsets, parse_offsets
 from offsetwise.plugins.spark.targets.edit import Edited, edit_initial, edit_offsets
 from offsetwise.targets.moves import Move
-from tests.engines.spark.folders import NAMES, sample_files
+from tests.plugins.spark.folders import NAMES, sample_files
 from tests.with_cases import with_cases
 
 HEAD = b'v1\n{"batchWatermarkMs":0,"a key of its own":1}\n'

@@ -24,11 +24,11 @@ from offsetwise.plugins.flink.targets.edit import EditedSavepoint, edit_savepoin
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.moves import Move
-from tests.engines.flink import files as flink
-from tests.engines.flink.files import Op, positions
 from tests.gates import PART
 from tests.plan.scene import drafted
 from tests.plan.test_flink_ways import savepoint
+from tests.plugins.flink import files as flink
+from tests.plugins.flink.files import Op, positions
 from tests.with_cases import with_cases
 
 RECORDED: Final = Path(__file__).parents[1] / "data" / "dynamic-kafka"

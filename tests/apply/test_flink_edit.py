@@ -21,10 +21,10 @@ from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.moves import Move
 from tests.apply.test_kinesis_state import data_of
 from tests.apply.test_kinesis_state import elements as kinesis_elements
-from tests.engines.flink import files as flink
-from tests.engines.flink.files import Op, positions
-from tests.engines.spark.folders import FLINK_NAMES, SAMPLES
 from tests.gates import PART
+from tests.plugins.flink import files as flink
+from tests.plugins.flink.files import Op, positions
+from tests.plugins.spark.folders import FLINK_NAMES, SAMPLES
 from tests.with_cases import with_cases
 
 READER = "SourceReaderState"

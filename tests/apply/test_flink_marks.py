@@ -15,7 +15,7 @@ from offsetwise.plugins.flink.engine.checkpoint import read_from
 from offsetwise.plugins.flink.engine.snappy import STREAM_HEADER, masked_crc32c
 from offsetwise.plugins.flink.targets.marks import mark_committed, unmarked
 from offsetwise.storage.memory import HeldFolder
-from tests.engines.flink.files import (
+from tests.plugins.flink.files import (
     Op,
     blob,
     inline,

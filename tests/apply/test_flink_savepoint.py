@@ -34,7 +34,7 @@ from tests.apply.plans import (
     tree_hash,
 )
 from tests.apply.worlds import stage
-from tests.engines.flink.files import (
+from tests.plugins.flink.files import (
     Op,
     absolute,
     blob,
@@ -51,7 +51,7 @@ from tests.engines.flink.files import (
     state,
     subtask,
 )
-from tests.engines.spark.folders import FLINK_NAMES, write
+from tests.plugins.spark.folders import FLINK_NAMES, write
 from tests.with_cases import with_cases
 
 WITHOUT = Target(kind="flink-savepoint-without-sources")

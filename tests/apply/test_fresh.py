@@ -25,7 +25,7 @@ from tests.apply.plans import (
     starting_offsets,
     tree_hash,
 )
-from tests.engines.spark.folders import checkpoint, orders, write
+from tests.plugins.spark.folders import checkpoint, orders, write
 from tests.with_cases import with_cases
 
 WRITERS = [pytest.param(starting_offsets, STARTING, id="startingOffsets"), pytest.param(seeded, SEEDED, id="seeded")]

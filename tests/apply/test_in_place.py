@@ -27,8 +27,8 @@ from tests.apply.plans import (
     tree_hash,
 )
 from tests.apply.test_spark_checkpoint import SAMPLE, _expected, _positions
-from tests.engines.spark.folders import NAMES
 from tests.plans import plan_of
+from tests.plugins.spark.folders import NAMES
 from tests.with_cases import with_cases
 
 

@@ -24,8 +24,8 @@ from offsetwise.plugins.flink.targets.kinesis.states import coordinator_state, s
 from offsetwise.plugins.flink.targets.output import flag, int32, sized, text
 from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, after, at_time, shard_id
 from tests.apply.test_kinesis_state import ARN, LEGACY, data_of, elements, opened, read, split, with_legacy_position
-from tests.engines.flink.files import Op, codes, inline, integer, metadata, state, subtask
 from tests.engines.test_kinesis import rows
+from tests.plugins.flink.files import Op, codes, inline, integer, metadata, state, subtask
 from tests.with_cases import with_cases
 
 NUMBER = 49680454714650741066610729840426625636287947098176880642

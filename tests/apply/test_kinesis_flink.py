@@ -38,8 +38,8 @@ from offsetwise.position import Position
 from tests.apply.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
 from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoint, journal
 from tests.apply.test_kinesis_state import LEGACY, coordinators, data_of, enumerator_in, fields_of, opened, source_of
-from tests.engines.flink.files import codes
 from tests.engines.test_kinesis import rows
+from tests.plugins.flink.files import codes
 from tests.with_cases import with_cases
 
 MODULE: Final = writer_module(SAVEPOINT.kind)

@@ -32,9 +32,9 @@ from tests.apply.plans import (
     spark_checkpoint,
 )
 from tests.apply.test_spark_checkpoint import _expected, _positions
-from tests.engines.flink.files import positions
-from tests.engines.spark.folders import checkpoint, orders, sample_files, without_checksums
 from tests.gates import FULL
+from tests.plugins.flink.files import positions
+from tests.plugins.spark.folders import checkpoint, orders, sample_files, without_checksums
 from tests.stores import BUCKET, S3, Store
 
 _T = TypeVar("_T")

@@ -24,9 +24,9 @@ from offsetwise.plugins.positions.engine.shapes import SHAPES
 from offsetwise.plugins.positions.target.spec import positions_text
 from tests.apply.plans import SHIFT, drafted
 from tests.apply.worlds import Stage, stage
-from tests.engines.positions.shapes import EXAMPLES
-from tests.engines.positions.test_shapes import written
 from tests.plan import scene
+from tests.plugins.positions.shapes import EXAMPLES
+from tests.plugins.positions.test_shapes import written
 from tests.with_cases import with_cases
 
 TARGET: Final = Target(kind="positions-file")

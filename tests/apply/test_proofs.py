@@ -43,7 +43,7 @@ from offsetwise.translation.identify import Records
 from tests.apply.plans import POLLUTED, SHIFT, drafted
 from tests.apply.worlds import MADE_OF, SALT, Stage, identity, proof, record, stage
 from tests.commands import call
-from tests.engines.spark.folders import SAMPLES
+from tests.plugins.spark.folders import SAMPLES
 from tests.with_cases import with_cases
 
 RECORDED = Path(offsetwise.__file__).parent / "sample"

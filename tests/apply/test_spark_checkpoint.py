@@ -44,7 +44,7 @@ from tests.apply.plans import (
     spark_checkpoint,
     tree_hash,
 )
-from tests.engines.spark.folders import NAMES, checkpoint, orders, write
+from tests.plugins.spark.folders import NAMES, checkpoint, orders, write
 from tests.storage.test_paths import PAYLOADS
 from tests.with_cases import with_cases
 

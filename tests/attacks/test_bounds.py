@@ -42,8 +42,8 @@ from tests.attacks.measured import MAX_ADDED_BYTES, MAX_SECONDS, Cost, measure
 from tests.attacks.rows import Verdict, attack
 from tests.attacks.wide import bundled, written
 from tests.commands import call
-from tests.engines.flink.files import Op, coordinator, kafka_source, metadata
 from tests.plan.scene import comparison, drafted, rows
+from tests.plugins.flink.files import Op, coordinator, kafka_source, metadata
 from tests.review.conftest import scene
 from tests.review.people import ADA, NOW, RITA, Scene
 from tests.review.test_bundle import away, packed

@@ -37,8 +37,8 @@ from tests.commands import call
 from tests.console import builders
 from tests.console.boards import ADA, VERA, Stage, here
 from tests.console.conftest import OpenPage, _no_store_of_anybody, empty_reviews, open_page
-from tests.engines.spark.folders import checkpoint, orders, write
 from tests.lag_samples import row, sample
+from tests.plugins.spark.folders import checkpoint, orders, write
 from tests.test_watch import scraped, taken
 from tests.with_cases import with_cases
 

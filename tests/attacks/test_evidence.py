@@ -27,7 +27,7 @@ from tests.apply.faults import UnsyncedDisk
 from tests.apply.plans import COPY, IN_PLACE, SAVEPOINT, SEEDED, STARTING, aged, files_of, tree_hash
 from tests.apply.worlds import BEFORE, GROUP, NOW, TO_GROUP, Stage, stage
 from tests.attacks.rows import Verdict, attack
-from tests.engines.spark.folders import SAMPLES
+from tests.plugins.spark.folders import SAMPLES
 from tests.test_cli_plans import Desk
 from tests.with_cases import with_cases
 

@@ -32,8 +32,8 @@ from tests.apply.worlds import Stage, stage
 from tests.approval.signed import forged
 from tests.attacks.rows import Verdict, attack
 from tests.commands import call
-from tests.engines.flink.files import Op, absolute, blob, metadata, operator_handle, reader_element, relative, subtask
-from tests.engines.spark.folders import checkpoint, orders, write
+from tests.plugins.flink.files import Op, absolute, blob, metadata, operator_handle, reader_element, relative, subtask
+from tests.plugins.spark.folders import checkpoint, orders, write
 from tests.test_cli_plans import Desk
 from tests.with_cases import with_cases
 

@@ -39,7 +39,7 @@ from tests.apply.plans import journal
 from tests.apply.test_canaries import OIDC, Desk, desk  # noqa: F401 - a fixture
 from tests.attacks.rows import Verdict, attack
 from tests.commands import COMMAND, call
-from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders
+from tests.plugins.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders
 from tests.stores import S3
 from tests.with_cases import with_cases
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import offsetwise
 from offsetwise.console.reader import Reader
 from tests.console.conftest import COMPARE, OpenPage, settle, words
-from tests.engines.spark.folders import orders, write
+from tests.plugins.spark.folders import orders, write
 from tests.with_cases import with_cases
 
 CHECKPOINT = "pages/explore/checkpoint.py"

@@ -36,7 +36,7 @@ from tests.commands import call
 from tests.console.builders import BIDI, HOSTILE, HTML
 from tests.console.conftest import OpenPage, settle, uncoloured, words
 from tests.console.readers import ETL, ValueReader
-from tests.engines.spark.folders import NAMES, SAMPLES
+from tests.plugins.spark.folders import NAMES, SAMPLES
 from tests.with_cases import with_cases
 
 PAGE = "pages/explore/checkpoint.py"

@@ -36,7 +36,7 @@ from tests.clusters.values import TAKEN_MS, log, new, old, topic
 from tests.console import builders, clusters_of_tests
 from tests.console.conftest import APP, OpenPage, answer_at_look, words
 from tests.console.readers import ORDERS, ValueReader
-from tests.streams.kafka.test_connection import closed_port, listening, silence
+from tests.plugins.kafka.test_connection import closed_port, listening, silence
 from tests.transactions.settling import found, row
 from tests.transactions.test_upgrade import broker, facts, judged
 from tests.with_cases import with_cases

@@ -22,8 +22,8 @@ from offsetwise.model import Problem
 from tests.console import builders, fleets
 from tests.console.conftest import OpenPage, figures, words
 from tests.console.fleets import NOW_MS, FleetReader, checkpoint, failed
-from tests.engines.spark.folders import SAMPLES, orders, write
-from tests.engines.spark.folders import checkpoint as folder_of
+from tests.plugins.spark.folders import SAMPLES, orders, write
+from tests.plugins.spark.folders import checkpoint as folder_of
 from tests.with_cases import with_cases
 
 PAGE = "pages/operate/fleet.py"

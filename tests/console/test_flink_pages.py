@@ -15,8 +15,8 @@ from offsetwise.errors import MissingError
 from offsetwise.model import RawVerdict
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader
-from tests.engines.flink.files import kafka_source, metadata
-from tests.engines.spark.folders import SAMPLES, write
+from tests.plugins.flink.files import kafka_source, metadata
+from tests.plugins.spark.folders import SAMPLES, write
 from tests.with_cases import with_cases
 
 CHECKPOINT = "pages/explore/checkpoint.py"

@@ -16,8 +16,8 @@ from offsetwise.store.store import open_store
 from tests.console.boards import ADA, RITA
 from tests.console.conftest import settle
 from tests.console.test_toys import Console, press, said
+from tests.plugins.kinesis.streams import Stream, lease, stream
 from tests.review import people
-from tests.streams.kinesis.streams import Stream, lease, stream
 from tests.with_cases import with_cases
 
 __all__ = ["stream"]

@@ -20,9 +20,9 @@ from offsetwise.lab import Lab
 from offsetwise.model import Subject, SubjectKind
 from offsetwise.pipeline.session import open_session
 from offsetwise.pipeline.shipping import SHIPPED_KEY, ship
-from tests.engines.spark.folders import checkpoint, write
 from tests.integration.topics import copies, create, produce
 from tests.pipeline.test_interrupting import running
+from tests.plugins.spark.folders import checkpoint, write
 
 TOPIC = "stopped"
 CHECKPOINTS = 4

@@ -15,7 +15,7 @@ from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import LogEnds, SinkTransactions
 from tests.console.conftest import OpenPage, settle, words
 from tests.console.test_checkpoint_page import FolderReader, count
-from tests.engines.spark.folders import SAMPLES
+from tests.plugins.spark.folders import SAMPLES
 from tests.transactions.test_upgrade import broker, facts, judged
 from tests.with_cases import with_cases
 

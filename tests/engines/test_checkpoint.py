@@ -13,7 +13,7 @@ from offsetwise.engines.rows import encode, read_one
 from offsetwise.errors import CheckpointError, NotACheckpointError
 from offsetwise.pipeline.fleet_rows import decode
 from offsetwise.plugins.flink.engine.details import flink_details
-from tests.engines.flink.files import (
+from tests.plugins.flink.files import (
     Op,
     absolute,
     blob,
@@ -25,7 +25,7 @@ from tests.engines.flink.files import (
     reader_element,
     subtask,
 )
-from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, write
+from tests.plugins.spark.folders import FLINK_NAMES, NAMES, SAMPLES, write
 from tests.with_cases import with_cases
 
 JOB = "0123456789abcdef0123456789abcdef"

@@ -10,7 +10,7 @@ import pytest
 from offsetwise.engines import discovery
 from offsetwise.engines.discovery import MAX_DEPTH, find_checkpoints
 from offsetwise.errors import MissingError, OutsideRootsError
-from tests.engines.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders, write
+from tests.plugins.spark.folders import FLINK_NAMES, NAMES, SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases
 
 ONE = checkpoint({0: orders(7)}, (0,))

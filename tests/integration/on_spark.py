@@ -20,9 +20,9 @@ from offsetwise import workflow
 from offsetwise.config import SparkSettings, load_migration
 from offsetwise.pipeline.session import close_session, open_session
 from offsetwise.plugins.spark.engine.offset_log import parse_offsets
-from tests.engines.spark.folders import SAMPLES
 from tests.integration.moving import GONE, Job, Move, counted, create, key_of, moved
 from tests.integration.spark_pages import caught_up, event_log, history_server, pages
+from tests.plugins.spark.folders import SAMPLES
 
 START_MS: Final = 1_740_988_800_000
 BEGUN, FIRST, SECOND = 200, 300, 80

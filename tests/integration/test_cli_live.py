@@ -15,9 +15,9 @@ from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.lab import Lab
 from tests.commands import call, run
-from tests.engines.spark.folders import checkpoint, write
 from tests.integration.topics import copies
 from tests.integration.topics import produce as produce_records
+from tests.plugins.spark.folders import checkpoint, write
 
 Row = dict[str, Any]
 Change = Callable[..., Path]

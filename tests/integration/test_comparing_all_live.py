@@ -16,8 +16,8 @@ from offsetwise.pipeline.client_windows import answer_by_clients
 from offsetwise.pipeline.interrupting import interruptible
 from offsetwise.plugins.kafka.stream import reader as kafka
 from tests.commands import Ran, call
-from tests.engines.spark.folders import checkpoint, write
 from tests.integration.topics import copies, create, produce
+from tests.plugins.spark.folders import checkpoint, write
 
 JOBS = 300
 JOBS_OF_SAMPLE = ["checkpoint orders", "checkpoint payments", "group orders-etl"]

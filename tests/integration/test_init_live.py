@@ -23,9 +23,9 @@ from offsetwise.survey.naming import naming
 from offsetwise.survey.results import SurveyedLink
 from offsetwise.survey.text import migration_text
 from tests.commands import Ran, call
-from tests.engines.spark.folders import checkpoint, write
 from tests.integration.clusters import take_snapshot
 from tests.integration.topics import START_MS, copies, create, produce
+from tests.plugins.spark.folders import checkpoint, write
 from tests.survey.recorded import LIB
 
 COMPARED = (

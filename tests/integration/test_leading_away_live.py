@@ -29,7 +29,6 @@ from offsetwise.plugins.kafka.targets.group.writer import GroupWriter
 from offsetwise.plugins.kafka.targets.transactions.kafka import KafkaSink
 from offsetwise.transactions.observed import Described
 from tests.apply.plans import POLLUTED, drafted
-from tests.engines.spark.folders import SAMPLES
 from tests.gates import of_all
 from tests.integration.groups import Job, commit, committed
 from tests.integration.leading_away import (
@@ -41,6 +40,7 @@ from tests.integration.leading_away import (
     leading_away,
 )
 from tests.integration.led_topic import GONE, TOPIC, fill
+from tests.plugins.spark.folders import SAMPLES
 
 AT, BEFORE = 17, 5
 

@@ -14,10 +14,10 @@ from confluent_kafka.cimpl import NewTopic
 
 from offsetwise.lab import Lab
 from tests.commands import call
-from tests.engines.flink.files import kafka_source, metadata
-from tests.engines.spark.folders import write as tree
 from tests.integration.clusters import commit
 from tests.integration.topics import TIMEOUT_S, trim
+from tests.plugins.flink.files import kafka_source, metadata
+from tests.plugins.spark.folders import write as tree
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
 QUIET_BATCH_MS = 1_766_000_080_000

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from offsetwise.lab import Lab
 from offsetwise.translation.belongs import CLOCKS_APART_MS
 from tests.commands import call
-from tests.engines.spark.folders import checkpoint, write
 from tests.integration.topics import copies, create, produce
+from tests.plugins.spark.folders import checkpoint, write
 
 BATCH_MS = 1_740_988_800_000
 AT, GONE = 150, 100

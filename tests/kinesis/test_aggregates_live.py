@@ -11,7 +11,7 @@ import pytest
 from tests.kinesis.engines import Application, Query
 from tests.kinesis.moving import approved, migrated, ready
 from tests.kinesis.servers import Server, Stream
-from tests.streams.kinesis.aggregates import aggregate
+from tests.plugins.kinesis.aggregates import aggregate
 
 __all__ = ["ready"]
 

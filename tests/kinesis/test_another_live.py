@@ -15,7 +15,7 @@ from tests.integration.flink_cluster import running
 from tests.kinesis.engines import FLINK, Job, Query
 from tests.kinesis.moving import approved, led, migrated, ready
 from tests.kinesis.servers import Server, Stream
-from tests.streams.kinesis.streams import lease
+from tests.plugins.kinesis.streams import lease
 
 __all__ = ["ready"]
 

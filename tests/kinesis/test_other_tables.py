@@ -15,9 +15,9 @@ from tests.engines.test_kinesis import COMMITTER
 from tests.engines.test_kinesis import TABLE as ENDS
 from tests.kinesis.moving import migrated, ready
 from tests.kinesis.servers import Server
+from tests.plugins.kinesis.streams import lease
 from tests.storage.test_dynamodb import live, put
 from tests.storage.test_dynamodb_files import OTHERS
-from tests.streams.kinesis.streams import lease
 
 __all__ = ["ready"]
 

@@ -13,7 +13,7 @@ from offsetwise.plan.reading import read_plan
 from tests.commands import Ran, call
 from tests.kinesis.moving import ready
 from tests.kinesis.servers import Server, Stream
-from tests.streams.kinesis.streams import lease
+from tests.plugins.kinesis.streams import lease
 
 __all__ = ["ready"]
 

@@ -29,8 +29,8 @@ from tests.commands import Ran
 from tests.engines.test_kinesis import DATA, rows
 from tests.integration.flink_cluster import wait_until
 from tests.kinesis.servers import KEYS, Server, Stream
+from tests.plugins.kinesis.streams import lease
 from tests.storage.test_dynamodb import live, put
-from tests.streams.kinesis.streams import lease
 
 SPLIT_AT = 2**126
 NAMED = "shardId-000000000000", "shardId-000000000001"

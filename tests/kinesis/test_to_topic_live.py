@@ -24,7 +24,7 @@ from tests.integration.groups import member
 from tests.integration.topics import START_MS, TIMEOUT_S
 from tests.kinesis.moving import ready
 from tests.kinesis.servers import Server, Stream
-from tests.streams.kinesis.streams import lease
+from tests.plugins.kinesis.streams import lease
 
 __all__ = ["ready"]
 

@@ -26,7 +26,7 @@ from offsetwise.pipeline.shipping import keep_archive
 from offsetwise.plugins.flink.engine.details import FlinkDetails
 from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.storage.patterns import expand
-from tests.engines.spark.folders import NAMES, SAMPLES, checkpoint, orders, write
+from tests.plugins.spark.folders import NAMES, SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases
 
 

@@ -18,7 +18,7 @@ from offsetwise.plugins.spark.state.state import FORMAT, PROVIDER, check_state, 
 from offsetwise.plugins.spark.state.state_path import spark_path
 from offsetwise.workflow import sample, state_rows
 from tests.checkpoints import changed
-from tests.engines.spark.folders import SAMPLES
+from tests.plugins.spark.folders import SAMPLES
 from tests.with_cases import with_cases
 
 KEYS = 7

@@ -10,7 +10,7 @@ from offsetwise import workflow
 from offsetwise.config import load_migration
 from offsetwise.fleets import Fleet, FleetVerdict
 from offsetwise.pipeline import whole_fleet
-from tests.engines.spark.folders import checkpoint, orders, write
+from tests.plugins.spark.folders import checkpoint, orders, write
 
 ONE = checkpoint({0: orders(7)}, (0,))
 MIGRATION = """

@@ -13,9 +13,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 AWAY = ("spark", "flink")
-TESTS = ("translation", "store", "clusters", "streams/kafka", "engines/positions", "engines/connect")
+TESTS = ("translation", "store", "clusters", "plugins/kafka", "plugins/positions", "plugins/connect")
 """Folders of tests of the core and of other plug-ins, none of which reads a checkpoint of Spark or Flink."""
-OF_SPARK = ("translation/test_alternatives.py", "engines/connect/test_findings.py")
+OF_SPARK = ("translation/test_alternatives.py", "plugins/connect/test_findings.py")
 """Files in them whose cases are rows of a job of Spark."""
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

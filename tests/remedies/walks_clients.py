@@ -33,8 +33,8 @@ from offsetwise.ports.windows import ReadFailure
 from offsetwise.streams.reader import transactions_reader
 from tests.apply.kinesis_plans import CHAIN, shard_plan
 from tests.engines.test_kinesis import DATA
+from tests.plugins.kafka.test_connection import closed_port, listening
 from tests.remedies.walk import Scene, Steps, corrected, edited, walk
-from tests.streams.kafka.test_connection import closed_port, listening
 
 Call = Callable[[], object]
 KAFKA = "plugins/kafka/stream/client.py::"

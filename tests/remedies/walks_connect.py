@@ -24,10 +24,10 @@ from offsetwise.survey.results import Trouble
 from offsetwise.workflow import planning
 from tests.apply.connectors import BEFORE, TARGET, Stage, clusters, stage
 from tests.checkpoints import changed
-from tests.engines.connect.service import Bad, ConnectCluster, Connector, Worker, hangs_up, says, serving, uri
-from tests.engines.connect.test_reading import CLUSTERS, named
 from tests.findings.cases import migration as migration_case
 from tests.plan.scene import ETL, comparison, drafted
+from tests.plugins.connect.service import Bad, ConnectCluster, Connector, Worker, hangs_up, says, serving, uri
+from tests.plugins.connect.test_reading import CLUSTERS, named
 from tests.remedies.walk import Scene, Steps, walk
 from tests.survey.recorded import GIVEN
 

@@ -16,7 +16,7 @@ from tests.apply.test_object_store import Failing
 from tests.apply.test_object_store import _context as in_store
 from tests.apply.worlds import stage
 from tests.approval.signed import forged, judged, said, trusting
-from tests.engines.spark.folders import checkpoint, orders
+from tests.plugins.spark.folders import checkpoint, orders
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_apply import anew, run
 from tests.stores import S3

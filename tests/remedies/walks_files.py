@@ -13,9 +13,9 @@ from tests.apply.plans import drafted as plan_of
 from tests.apply.test_positions_file import TARGET as PRINTED_BACK
 from tests.apply.test_positions_file import compared as positions_compared
 from tests.commands import call
-from tests.engines.positions.test_commands import CLUSTERS, SNAPSHOTS
 from tests.engines.test_files_of_engines import JOURNAL, LEDGER, add, written
 from tests.plan.scene import ETL, comparison, drafted
+from tests.plugins.positions.test_commands import CLUSTERS, SNAPSHOTS
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_targets import WRITERS
 from tests.remedies.walks_targets import written as write_plan

@@ -15,8 +15,8 @@ from offsetwise.plugins.flink.engine.rest import FlinkAddress, read_job
 from offsetwise.plugins.spark.engine.event_log import read_event_log
 from offsetwise.plugins.spark.engine.rest import SparkAddress, read_application
 from tests.apply.plans import STARTING
-from tests.engines.connect.service import ConnectCluster, Connector, says, sends, serving
 from tests.jobs import APPLICATION, EVENTS, QUERY, Api, answering, flink, spark
+from tests.plugins.connect.service import ConnectCluster, Connector, says, sends, serving
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.test_verify import Applied
 

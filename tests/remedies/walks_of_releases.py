@@ -8,9 +8,9 @@ from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Target
-from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.plan.scene import COPY, SEEDED, comparison, drafted
 from tests.plan.scene import checkpoint as positions
+from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_of_checkpoints import PLANNED, blocked, by_command, committed, copied, restored, stated
 from tests.repair.flow import aged

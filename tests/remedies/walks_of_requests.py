@@ -21,10 +21,10 @@ from tests.apply.kinesis_plans import CHAIN
 from tests.engines.test_kinesis import DATA
 from tests.plan.scene import STARTING, URI, checkpoint, comparison, drafted, migration, pending, rows, snapshot
 from tests.plan.test_flink_ways import savepoint
+from tests.plugins.kinesis.streams import lease
 from tests.remedies.walk import Remembered, Scene, Steps, corrected, walk
 from tests.remedies.walks_commands import run, sample
 from tests.remedies.walks_streams import TRAITS, made
-from tests.streams.kinesis.streams import lease
 
 Call = Callable[[], object]
 REQUEST = "plan/request.py::check_request"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from offsetwise.config import load_migration
 from offsetwise.model import Cluster
 from offsetwise.streams.reader import read_cluster
+from tests.plugins.kinesis.streams import Stream, lease
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_properties import PEM, SASL, SERVER, TLS, java, without
-from tests.streams.kinesis.streams import Stream, lease
 
 # Properties without an equal in Java.
 FAMILY, VERIFIED = "broker.address.family", "enable.ssl.certificate.verification"

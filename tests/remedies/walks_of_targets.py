@@ -13,12 +13,12 @@ from tests.apply.plans import COPY
 from tests.apply.test_kinesis_spark import laid
 from tests.apply.test_kinesis_state import LEGACY
 from tests.engines.test_kinesis import DATA, PENDING
+from tests.plugins.kinesis.streams import lease
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_commands import run
 from tests.remedies.walks_engines import query_behind_a_split
 from tests.remedies.walks_streams import TRAITS, made, number
 from tests.storage.test_dynamodb import put
-from tests.streams.kinesis.streams import lease
 
 Call = Callable[[], object]
 TOLERANT = "{stream: chain, stateful: false, tolerates_replay: true}"

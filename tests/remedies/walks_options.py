@@ -14,8 +14,8 @@ from offsetwise.plan.repair.draft import check_repair
 from offsetwise.plan.request import DraftRequest
 from offsetwise.workflow import planning
 from offsetwise.workflow.sinks import sink_of
-from tests.engines.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.plan.scene import AT, COPY, STARTING
+from tests.plugins.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_commands import drafted, run, sample
 from tests.remedies.walks_repairs import PENDING

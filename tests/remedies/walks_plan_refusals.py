@@ -13,15 +13,15 @@ from offsetwise.plugins.spark.targets.rewind import rewound
 from offsetwise.transactions.decisions import Decision
 from tests.findings.cases import ROW
 from tests.plan.scene import comparison, drafted
+from tests.plugins.kinesis.streams import lease
+from tests.plugins.kinesis.test_aggregates import at, fill, packed
+from tests.plugins.kinesis.test_another_stream import NEW, Copy, read_first
+from tests.plugins.kinesis.test_another_stream import TRAITS as OF_COPY
+from tests.plugins.kinesis.test_same_stream import DATA
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_engines import query_behind_a_split
 from tests.remedies.walks_repairs import GAP, folder_of, repair
 from tests.remedies.walks_streams import TRAITS, compared, draft, made, number
-from tests.streams.kinesis.streams import lease
-from tests.streams.kinesis.test_aggregates import at, fill, packed
-from tests.streams.kinesis.test_another_stream import NEW, Copy, read_first
-from tests.streams.kinesis.test_another_stream import TRAITS as OF_COPY
-from tests.streams.kinesis.test_same_stream import DATA
 from tests.transactions.settling import row, settled
 
 REFUSALS = "plan/refusals.py::"

@@ -34,8 +34,6 @@ from offsetwise.plugins.kafka.stream.client import Client, Deadline
 from offsetwise.plugins.kafka.stream.groups import read_groups
 from offsetwise.plugins.kafka.stream.wire import Wire
 from offsetwise.transactions.decisions import Decision
-from tests.engines.flink.files import Folder, Op, integer, metadata, state, subtask, utf, versioned
-from tests.engines.spark.folders import SAMPLES
 from tests.findings import test_committed as of_commits
 from tests.findings.cases import migration, row
 from tests.integration.clusters import config, create, fill, read
@@ -44,6 +42,8 @@ from tests.integration.secured_broker import USERS, SecuredCluster
 from tests.integration.test_cluster_refusals import sasl
 from tests.plan import test_sinks as of_plans
 from tests.plan.scene import ETL, comparison, drafted
+from tests.plugins.flink.files import Folder, Op, integer, metadata, state, subtask, utf, versioned
+from tests.plugins.spark.folders import SAMPLES
 from tests.remedies.walk import Scene, Steps, walk
 from tests.transactions import test_command as of_commands
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings.reading import blocking_problems
 from offsetwise.model import Problem
-from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.plan.scene import SEEDED, comparison, drafted
 from tests.plan.scene import checkpoint as positions
+from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_commands import run
 from tests.repair.flow import aged, repaired

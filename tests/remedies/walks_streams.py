@@ -22,9 +22,9 @@ from tests.apply.kinesis_plans import CHAIN
 from tests.commands import call
 from tests.engines.test_kinesis import DATA, PENDING
 from tests.plan.scene import comparison, drafted
+from tests.plugins.kinesis.streams import Stream, lease
+from tests.plugins.kinesis.test_aggregates import at, fill, packed
 from tests.remedies.walk import Scene, Steps, walk
-from tests.streams.kinesis.streams import Stream, lease
-from tests.streams.kinesis.test_aggregates import at, fill, packed
 
 FINDINGS = "plugins/kinesis/stream/findings.py::"
 TABLES = "plugins/kinesis/stream/tables.py::DynamoTable.__init__"

@@ -48,12 +48,12 @@ from tests.apply.test_flink_edit import _moves, _read
 from tests.apply.test_flink_savepoint import SHARED
 from tests.apply.test_kcl_tables import TARGET as NEW_TABLE
 from tests.apply.test_kcl_tables import creating
-from tests.engines.flink import files as flink
-from tests.engines.spark.folders import checkpoint, orders, write
 from tests.engines.test_kinesis import DATA
 from tests.plan.scene import ETL, comparison
 from tests.plan.scene import drafted as draft
 from tests.plan.test_flink_ways import WITHOUT, savepoint, with_legacy_consumer
+from tests.plugins.flink import files as flink
+from tests.plugins.spark.folders import checkpoint, orders, write
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_sinks import OPEN, application
 from tests.remedies.walks_sinks import written as leases

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.streams.kinesis.streams import stream
+from tests.plugins.kinesis.streams import stream
 
 __all__ = ["stream"]

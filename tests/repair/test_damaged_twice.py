@@ -9,8 +9,8 @@ from pathlib import Path
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings.reading import blocking_problems
 from offsetwise.workflow.repairing import fitting_repairs
-from tests.engines.spark.folders import checkpoint, orders, write
 from tests.engines.test_kinesis import AWSLABS
+from tests.plugins.spark.folders import checkpoint, orders, write
 from tests.repair.flow import aged, drafted, repaired
 from tests.repair.test_repairs import DAMAGED, ID, SHARD, TWO_LEFT
 from tests.with_cases import with_cases

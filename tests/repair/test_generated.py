@@ -14,8 +14,8 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.model import Checkpoint
 from offsetwise.plugins.spark.engine.restart import WHOLE
 from offsetwise.workflow.repairing import fitting_repairs, repaired_checkpoint
-from tests.engines.spark.folders import checkpoint, write
 from tests.gates import PART
+from tests.plugins.spark.folders import checkpoint, write
 from tests.with_cases import with_cases
 
 Offsets = Mapping[str, Mapping[str, int]]

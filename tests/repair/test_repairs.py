@@ -24,7 +24,7 @@ from offsetwise.workflow.repairing import repaired_checkpoint
 from tests.apply.plans import COPY, SHIFT, context, journal, spark_checkpoint, tree_hash
 from tests.apply.plans import drafted as moved
 from tests.commands import call
-from tests.engines.spark.folders import SAMPLES, checkpoint, orders, write
+from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.repair.flow import aged, drafted, repaired, taken_back
 from tests.with_cases import with_cases
 

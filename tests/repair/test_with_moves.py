@@ -21,10 +21,10 @@ from tests.apply.plans import COPY, SHIFT, context, files_of, journal, spark_che
 from tests.apply.plans import drafted as moved
 from tests.apply.test_kinesis_spark import seen
 from tests.commands import call
-from tests.engines.spark.folders import checkpoint, write
+from tests.plugins.kinesis.streams import STREAM, Stream
+from tests.plugins.spark.folders import checkpoint, write
 from tests.repair.flow import aged
 from tests.repair.test_repairs import DAMAGED, LEGACY, TWO_LEFT
-from tests.streams.kinesis.streams import STREAM, Stream
 from tests.with_cases import with_cases
 
 END = "sources/0/shard-commit/22/shardId-000000000000"

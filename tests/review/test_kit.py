@@ -39,7 +39,7 @@ from tests.apply.worlds import Groups, World, writers_of
 from tests.approval.signed import PLAN
 from tests.commands import call
 from tests.console.boards import now
-from tests.engines.flink.files import positions
+from tests.plugins.flink.files import positions
 from tests.review.people import ADA, ISSUER, RITA, Scene
 from tests.subjects import checkpoint
 from tests.with_cases import with_cases

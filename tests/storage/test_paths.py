@@ -11,7 +11,7 @@ from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.plugins.spark.engine.details import spark_details
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import READING, locate
-from tests.engines.spark.folders import checkpoint, orders, write
+from tests.plugins.spark.folders import checkpoint, orders, write
 from tests.with_cases import with_cases
 
 SECRETS = ("etc/passwd", "secret", "data/other", "root/.ssh")

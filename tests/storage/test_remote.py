@@ -16,7 +16,7 @@ from offsetwise.plugins.flink.engine.folder import newer_than
 from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.patterns import expand
-from tests.engines.flink.files import (
+from tests.plugins.flink.files import (
     Op,
     absolute,
     blob,
@@ -27,7 +27,7 @@ from tests.engines.flink.files import (
     reader_element,
     subtask,
 )
-from tests.engines.spark.folders import NAMES, checkpoint, orders, sample_files
+from tests.plugins.spark.folders import NAMES, checkpoint, orders, sample_files
 from tests.stores import BUCKET, S3, Store
 from tests.with_cases import with_cases
 

@@ -20,7 +20,7 @@ from offsetwise.survey.naming import naming
 from offsetwise.survey.reading import surveyed
 from offsetwise.survey.results import Survey, SurveyedConnector, Trouble
 from offsetwise.survey.text import migration_text
-from tests.engines.connect.service import ConnectCluster, Connector, Worker, endless, half, says, serving
+from tests.plugins.connect.service import ConnectCluster, Connector, Worker, endless, half, says, serving
 from tests.survey.recorded import GIVEN, LIB, MIRRORED, snapshots
 from tests.with_cases import with_cases
 
