@@ -33,22 +33,27 @@ def kind(row: Walk) -> tuple[str, Sequence[pytest.MarkDecorator]]:
     return re.split(r"[/.]", row.scope)[0], marks(row)
 
 
-def follow(rows: Sequence[Walk]) -> Callable[..., None]:
-    """Return a test of these walks."""
+def follow(row: Walk, scene: Scene) -> None:
+    """Follow a remedy literally: it ends somewhere better."""
+    texts = {site.words for site in matching(row.scope, row.words)}
+    assert len(texts) == 1, f"{row.words!r} names no remedy of {row.scope}, or several: {texts}"
+
+    take(row.scene(scene), row.scope, row.words)
+
+
+def following(rows: Sequence[Walk]) -> Callable[..., None]:
+    """Return a test that follows the remedies of these walks."""
 
     @with_cases("row", [pytest.param(row, id=f"{row.scope}:{row.name}") for row in rows])
     def test(row: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-        texts = {site.words for site in matching(row.scope, row.words)}
-        assert len(texts) == 1, f"{row.words!r} names no remedy of {row.scope}, or several: {texts}"
-
-        take(row.scene(Scene(tmp_path, monkeypatch, request)), row.scope, row.words)
+        follow(row, Scene(tmp_path, monkeypatch, request))
 
     return test
 
 
 for (room, marked), of_room in groupby(sorted(WALKS, key=lambda row: (kind(row)[0], len(marks(row)))), key=kind):
     name = "_".join(["test_a_remedy_of", room, *(mark.name for mark in marked), "ends_somewhere_better"])
-    globals()[name] = reduce(lambda test, mark: mark(test), marked, follow(list(of_room)))
+    globals()[name] = reduce(lambda test, mark: mark(test), marked, following(list(of_room)))
 
 
 def test_every_remedy_is_followed_by_a_walk() -> None:
