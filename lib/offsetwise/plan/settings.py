@@ -166,7 +166,7 @@ def settings_of(model: type[_S], recorded: Recorded) -> _S:
 def accepted_keys(takers: Takers) -> str:
     """Name every key that is taken, with its values and meaning, as part of a sentence.
 
-    >>> taken({"starting-offsets": Settings})
+    >>> accepted_keys({"starting-offsets": Settings})
     'no key, for starting-offsets takes none'
     """
     keys = [f"{key}={value} ({meaning})" for key, value, meaning in _declared(takers)]

@@ -156,7 +156,7 @@ class _Watch:
             status = files.load(line, "status", subject="the watch")
             self._change(
                 history=self.state.history.with_look(status),
-                looks=self.state.look_count + 1,
+                look_count=self.state.look_count + 1,
                 looked_at=datetime.now(UTC),
                 unread=None,
             )
