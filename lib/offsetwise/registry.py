@@ -20,6 +20,7 @@ from offsetwise.lazy import import_builtin
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from types import ModuleType
 
 
 T = TypeVar("T")
@@ -205,6 +206,16 @@ SURVEYS: Final = Registry("surveys")
 
 FINDINGS: Final[list[Callable[[], object]]] = []
 """What imports the modules that declare findings."""
+
+
+ON_WORKERS: Final[list[Callable[[], tuple[ModuleType, ...]]]] = []
+"""What imports the modules of plug-ins that Spark's workers run; each is defined beside what registers them."""
+
+
+def modules_on_workers() -> dict[str, tuple[str, ...]]:
+    """Return the full names of the modules that workers run, by that of the module which registers them."""
+    import_builtin()
+    return {load.__module__: tuple(module.__name__ for module in load()) for load in ON_WORKERS}
 
 
 def declare_findings() -> None:

@@ -65,6 +65,21 @@ def test_a_checkpoint_of_one_that_is_absent_is_refused_with_what_can_be_read(run
     assert f"{sample}: expected one checkpoint of KCL, positions file or Kafka Connect" in refused.stderr
 
 
+def test_what_workers_need_is_packed_and_finds_the_other_engines(run: Run) -> None:
+    pack = (
+        "from pathlib import Path; from offsetwise.pipeline.shipping import write_archive; write_archive(Path('w.zip'))"
+    )
+    packed = run("-c", pack)
+    listed = run(
+        "-c",
+        "import sys; sys.path.insert(0, 'w.zip'); from offsetwise.engines.registry import registered; "
+        "print(*(engine.name for engine in registered()))",
+    )
+
+    assert packed.returncode == 0, packed.stderr
+    assert listed.stdout.split() == ["kcl", "positions", "connect", "group"], listed.stderr
+
+
 @pytest.mark.proof
 def test_the_tests_of_the_core_and_of_other_plug_ins_pass(run: Run) -> None:
     chosen = [*(f"tests/{name}" for name in TESTS), *(f"--ignore=tests/{name}" for name in OF_SPARK)]

@@ -29,29 +29,18 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from offsetwise.errors import WorkerError
 from offsetwise.pipeline.interrupting import interruptible, over_connect
 from offsetwise.pipeline.spark_errors import foreign_answer, spark_errors
+from offsetwise.registry import modules_on_workers
 
 PACKAGE: Final = Path(__file__).parents[1]
 SHIPPED: Final = (
     "engines.rows",
     "pipeline.windows",
-    "plugins.connect.engine.engine",
-    "plugins.flink.engine.engine",
-    "plugins.kafka.engine.engine",
-    "plugins.kinesis.kcl.engine",
-    "plugins.kinesis.stream.records",
-    "plugins.positions.engine.engine",
-    "plugins.spark.engine.engine",
     "translation.content",
     "translation.identity",
     "translation.worker",
 )
-"""Modules that hold what runs on workers. They are sent with every module of Offsetwise that they import."""
-REGISTRATION: Final = (
-    "builtin",
-    *(f"plugins.{name}.registration" for name in ("connect", "flink", "kafka", "kinesis", "positions", "spark")),
-)
-"""Modules by which workers find engines by name. What they import in their functions is not sent: most of that runs
-here, and what does not is named in `SHIPPED`."""
+"""Modules of the core that hold what runs on workers; plug-ins register theirs. All are sent with every module of
+Offsetwise that they import."""
 CLIENT: Final = "confluent-kafka"
 """Brings librdkafka; one of another release may lack calls or behave otherwise, so Spark's source reads then."""
 _IMPORT: Final = re.compile(r"\s*from offsetwise\.([\w.]+) import ")
@@ -139,17 +128,23 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 @cache
 def _files() -> dict[str, bytes]:
-    """Follow the imports of `SHIPPED`; source by path below the package, in the order of the paths."""
+    """Follow the imports of what runs on workers; source by path below the package, in the order of the paths.
+
+    What modules that register import in their functions is not sent: most of that runs here.
+    """
     results: dict[str, bytes] = {}
+    of_plugins = modules_on_workers()
+    registering = ("builtin", *(name.partition(".")[2] for name in of_plugins))
+    run = [name.partition(".")[2] for modules in of_plugins.values() for name in modules]
     ahead = [""]  # the package's own __init__
-    ahead += [name for module in (*REGISTRATION, *SHIPPED) for name in _around(module)]
+    ahead += [name for module in (*registering, *run, *SHIPPED) for name in _around(module)]
     while ahead:
         module = ahead.pop()
         path = _path(module)
         name = path.relative_to(PACKAGE).as_posix()
         if name not in results:
             results[name] = path.read_bytes()
-            ahead += _imports(results[name], deepest=0 if module in REGISTRATION else None)
+            ahead += _imports(results[name], deepest=0 if module in registering else None)
     return dict(sorted(results.items()))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, SURVEYS, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SURVEYS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
@@ -44,8 +45,15 @@ def _connector_writer() -> WriterModule:
     return writer
 
 
+def _on_workers() -> tuple[ModuleType, ...]:
+    from offsetwise.plugins.connect.engine import engine
+
+    return (engine,)
+
+
 ENGINES.register({"connect": _engine})
 MIGRATES.register({"connect": _migration_rules})
 SURVEYS.register({"connect": _survey})
 TARGETS.register({"connector": _connector})
 WRITERS.register({"connector": _connector_writer})
+ON_WORKERS.append(_on_workers)

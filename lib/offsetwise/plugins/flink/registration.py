@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, SCREENS, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SCREENS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
@@ -80,6 +81,12 @@ def _flink_savepoint_converted_writer() -> WriterModule:
     return writer
 
 
+def _on_workers() -> tuple[ModuleType, ...]:
+    from offsetwise.plugins.flink.engine import engine
+
+    return (engine,)
+
+
 ENGINES.register({"flink": _engine})
 MIGRATES.register({"flink": _migration_rules})
 SCREENS.register({"flink": _screen})
@@ -99,3 +106,4 @@ WRITERS.register(
         "flink-savepoint-converted": _flink_savepoint_converted_writer,
     }
 )
+ON_WORKERS.append(_on_workers)

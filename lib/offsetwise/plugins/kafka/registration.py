@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MATCHING, MIGRATES, READERS, STREAMS, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, MATCHING, MIGRATES, ON_WORKERS, READERS, STREAMS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
@@ -82,6 +82,12 @@ def _hanging_transactions_writer() -> WriterModule:
     return writer
 
 
+def _on_workers() -> tuple[ModuleType, ...]:
+    from offsetwise.plugins.kafka.engine import engine
+
+    return (engine,)
+
+
 ENGINES.register({"group": _engine})
 MIGRATES.register({"group": _migration_rules})
 STREAMS.register({"kafka": _stream})
@@ -101,3 +107,4 @@ WRITERS.register(
         "hanging-transactions": _hanging_transactions_writer,
     }
 )
+ON_WORKERS.append(_on_workers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, FINDINGS, MATCHING, MIGRATES, READERS, STREAMS, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, FINDINGS, MATCHING, MIGRATES, ON_WORKERS, READERS, STREAMS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
@@ -77,6 +77,13 @@ def _findings() -> tuple[ModuleType, ...]:
     return of_kcl, of_kinesis
 
 
+def _on_workers() -> tuple[ModuleType, ...]:
+    from offsetwise.plugins.kinesis.kcl import engine
+    from offsetwise.plugins.kinesis.stream import records
+
+    return engine, records
+
+
 ENGINES.register({"kcl": _engine})
 MIGRATES.register({"kcl": _migration_rules})
 STREAMS.register({"kinesis": _stream})
@@ -85,3 +92,4 @@ MATCHING.register({"kinesis": _matching})
 TARGETS.register({"at-timestamp": _at_timestamp, "kcl-leases": _kcl_leases})
 WRITERS.register({"at-timestamp": _at_timestamp_writer, "kcl-leases": _kcl_leases_writer})
 FINDINGS.append(_findings)
+ON_WORKERS.append(_on_workers)

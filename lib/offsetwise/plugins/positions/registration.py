@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
@@ -37,7 +38,14 @@ def _positions_file_writer() -> WriterModule:
     return writer
 
 
+def _on_workers() -> tuple[ModuleType, ...]:
+    from offsetwise.plugins.positions.engine import engine
+
+    return (engine,)
+
+
 ENGINES.register({"positions": _engine})
 MIGRATES.register({"positions": _migration_rules})
 TARGETS.register({"positions-file": _positions_file})
 WRITERS.register({"positions-file": _positions_file_writer})
+ON_WORKERS.append(_on_workers)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, SCREENS, STATES, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SCREENS, STATES, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
@@ -99,6 +100,12 @@ def _starting_position_writer() -> WriterModule:
     return writer
 
 
+def _on_workers() -> tuple[ModuleType, ...]:
+    from offsetwise.plugins.spark.engine import engine
+
+    return (engine,)
+
+
 ENGINES.register({"spark": _engine})
 MIGRATES.register({"spark": _migration_rules})
 SCREENS.register({"spark": _screen})
@@ -121,3 +128,4 @@ WRITERS.register(
         "starting-position": _starting_position_writer,
     }
 )
+ON_WORKERS.append(_on_workers)
