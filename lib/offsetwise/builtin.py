@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Final
 
-from offsetwise.registry import FINDINGS
+from offsetwise.registry import ABSENT, FINDINGS
 
 
 def _kafka() -> ModuleType:
@@ -96,4 +96,6 @@ FINDINGS.append(_findings)
 for _name, (_import, _needs) in PLUGINS.items():
     if all(map(_is_there, (_name, *_needs))):
         _import()
+    else:
+        ABSENT.append(_name)
 FINDINGS.append(_findings_of_targets_and_engines)

@@ -197,7 +197,7 @@ ENGINES: Final = Registry("engines")
 MIGRATES: Final = Registry("migrates")
 """Loads the `plan.moving.Moving` of each engine of the product's own, by its name; a plug-in's engine names its own."""
 SCREENS: Final = Registry("screens")
-"""Loads what draws the part of the screens that is an engine's own, by its name: a `console.builtin.EngineScreen`."""
+"""Loads what draws the part of the screens that is an engine's own: a `console.engine_screens.EngineScreen`."""
 STATES: Final = Registry("states")
 """Loads what counts the rows that stateful jobs keep, by their engine's name: a `pipeline.state_rows.CountsRows`."""
 SURVEYS: Final = Registry("surveys")
@@ -210,6 +210,24 @@ FINDINGS: Final[list[Callable[[], object]]] = []
 
 ON_WORKERS: Final[list[Callable[[], tuple[ModuleType, ...]]]] = []
 """What imports the modules of plug-ins that Spark's workers run; each is defined beside what registers them."""
+
+
+ABSENT: Final[list[str]] = []
+"""The plug-ins of the product itself whose folder is gone, or of which one that it needs is."""
+
+
+def absent_plugins() -> str:
+    """Name the plug-ins of the product itself that this installation is without, in a sentence; "" where it has all."""
+    import_builtin()
+    if not ABSENT:
+        return ""
+    which = f"plug-in {ABSENT[0]}" if len(ABSENT) == 1 else f"plug-ins {', '.join(ABSENT[:-1])} and {ABSENT[-1]}"
+    return f"This installation is without the {which} of Offsetwise: install the whole package for what needs them."
+
+
+def with_absent(fix: str) -> str:
+    """Add to a next step what `absent_plugins` says."""
+    return f"{fix} {absent_plugins()}".rstrip()
 
 
 def modules_on_workers() -> dict[str, tuple[str, ...]]:

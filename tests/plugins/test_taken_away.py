@@ -17,6 +17,17 @@ TESTS = ("translation", "store", "clusters", "plugins/kafka", "plugins/positions
 """Folders of tests of the core and of other plug-ins, none of which reads a checkpoint of Spark or Flink."""
 OF_SPARK = ("translation/test_alternatives.py", "plugins/connect/test_findings.py")
 """Files in them whose cases are rows of a job of Spark."""
+ABSENT = "This installation is without the plug-ins spark and flink of Offsetwise"
+SCREENS = """
+from pathlib import Path
+from streamlit.testing.v1 import AppTest
+
+for page in sorted(Path("pages").glob("*/*.py")):
+    screen = AppTest.from_file(str(Path("app.py").resolve()), default_timeout=120).run().switch_page(str(page)).run()
+    text = " ".join(box.value for box in (*screen.error, *screen.info, *screen.markdown)).replace(chr(92), "")
+    print(page.stem, len(screen.exception), text.count("without the plug-ins spark and flink"))
+"""
+"""Opens every screen of the console over the bundled sample, whose jobs are Spark's."""
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -24,9 +35,10 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Run Python in a copy of the tree without the folders."""
     copy = tmp_path_factory.mktemp("without") / "tree"
-    for name in ("lib", "tests", "tools", "docs"):
+    for name in ("lib", "tests", "tools", "docs", "pages", ".streamlit"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    shutil.copy(ROOT / "pyproject.toml", copy)
+    for name in ("pyproject.toml", "app.py"):
+        shutil.copy(ROOT / name, copy)
     for name in AWAY:
         shutil.rmtree(copy / "lib" / "offsetwise" / "plugins" / name)
     paths = f"{copy / 'lib'}{os.pathsep}{copy}"
@@ -55,6 +67,7 @@ def test_targets_of_the_others_are_listed(run: Run) -> None:
     assert "consumer-group:NAME" in listed.stdout
     assert "kcl-leases:NAME" in listed.stdout
     assert not [name for name in AWAY if name in listed.stdout]
+    assert ABSENT in listed.stderr
 
 
 def test_a_checkpoint_of_one_that_is_absent_is_refused_with_what_can_be_read(run: Run) -> None:
@@ -63,6 +76,28 @@ def test_a_checkpoint_of_one_that_is_absent_is_refused_with_what_can_be_read(run
 
     assert refused.returncode == 1
     assert f"{sample}: expected one checkpoint of KCL, positions file or Kafka Connect" in refused.stderr
+    assert ABSENT in refused.stderr
+
+
+def test_a_plan_with_a_target_of_one_that_is_absent_is_refused_with_its_name(run: Run) -> None:
+    plan = "tests/data/receipts/copy/plan.json"
+    refused = offsetwise(run, "drift", plan, "--migration", "lib/offsetwise/sample/migration.yaml")
+
+    assert refused.returncode == 1
+    assert "targets.0.kind is wrong: expected one of at-timestamp" in refused.stderr
+    assert ABSENT in refused.stderr
+
+
+def test_every_screen_opens_and_those_that_need_an_absent_one_name_it(run: Run) -> None:
+    opened = run("-c", SCREENS)
+
+    assert opened.returncode == 0, opened.stderr[-4000:]
+    screens = {name: rest for name, *rest in map(str.split, opened.stdout.splitlines())}
+    assert len(screens) == len([*(ROOT / "pages").glob("*/*.py")])
+    assert {exceptions for exceptions, _ in screens.values()} == {"0"}
+    assert {name for name, (_, named) in screens.items() if named != "0"} >= {
+        *("overview", "checkpoint", "compare", "lag", "draft", "fleet")
+    }
 
 
 def test_what_workers_need_is_packed_and_finds_the_other_engines(run: Run) -> None:

@@ -23,6 +23,7 @@ from offsetwise.errors import (
     StorageError,
 )
 from offsetwise.model import Checkpoint
+from offsetwise.registry import with_absent
 from offsetwise.storage.dynamodb import Table, tables_at
 from offsetwise.storage.folders import MAX_FILE_BYTES, Entry, FolderReader, Tree, open_tree
 from offsetwise.storage.single_file import read_file, without_part
@@ -262,5 +263,6 @@ def _holds() -> str:
 
 def _not(folder: FolderReader, actual: str, *, fix: str) -> NotACheckpointError:
     return NotACheckpointError(
-        f"{folder.uri}: expected one checkpoint of {labels()}, found {actual}. No position was read.", fix=fix
+        f"{folder.uri}: expected one checkpoint of {labels()}, found {actual}. No position was read.",
+        fix=with_absent(fix),
     )

@@ -158,8 +158,8 @@ class CheckpointEngine(Engine):
     listings: Callable[[Checkpoint], tuple[Listing, ...]] = _no_listings
     """What `inspect` prints below the positions."""
     screen: str = ""
-    """Of a plug-in's engine, the module that draws its part of the screens, as a `console.builtin.EngineScreen`, or ""
-    for none. Those of the product's own are registered by `builtin`."""
+    """Of a plug-in's engine, the module that draws its part of the screens, a `console.engine_screens.EngineScreen`; ""
+    for none. Those of the product's own are registered by their plug-ins."""
     reading: Callable[[FolderReader, Checkpoint], CheckpointReading] | None = None
     """Reads what its part of the Checkpoint screen and a verification need beside a checkpoint, from its folder; None
     where that is nothing."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from offsetwise.engines.engine import CheckpointEngine, Engine
 from offsetwise.errors import VersionError
-from offsetwise.registry import ENGINES, load_named
+from offsetwise.registry import ENGINES, load_named, with_absent
 
 
 def registered() -> tuple[Engine, ...]:
@@ -56,7 +56,7 @@ def engine_of(name: str) -> CheckpointEngine:
 def _unknown_engine(name: str) -> VersionError:
     return VersionError(
         f"Engine {name[:80]!r}: this release reads checkpoints of {labels('and')}. Nothing was used.",
-        fix="Install the plug-in that has it, or use the release of Offsetwise that wrote the file.",
+        fix=with_absent("Install the plug-in that has it, or use the release of Offsetwise that wrote the file."),
     )
 
 

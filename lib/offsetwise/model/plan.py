@@ -28,7 +28,7 @@ class RegisteredTarget:
         """Accept the names that are registered when a file is read."""
         from pydantic_core import PydanticCustomError, core_schema  # noqa: PLC0415 - Spark's workers do not have it
 
-        from offsetwise.registry import TARGETS  # noqa: PLC0415 - as above
+        from offsetwise.registry import TARGETS, with_absent  # noqa: PLC0415 - as above
 
         def registered(name: str) -> str:
             if name not in TARGETS:
@@ -38,8 +38,10 @@ class RegisteredTarget:
                     {
                         "expected": ", ".join(TARGETS),
                         "found": repr(name[:100]),
-                        "fix": "Correct the name where it is a typo. Install the plug-in where it is one's, or use the "
-                        "release of Offsetwise that wrote the file where it is a newer one.",
+                        "fix": with_absent(
+                            "Correct the name where it is a typo. Install the plug-in where it is one's, or use the "
+                            "release of Offsetwise that wrote the file where it is a newer one."
+                        ),
                     },
                 )
             return name

@@ -25,7 +25,7 @@ from offsetwise.plan.request import SettlementChoice, StartChoice
 from offsetwise.plan.settings import Settings, Takers, check, settings_of, texts
 from offsetwise.plan.target import target_type, target_types
 from offsetwise.ports.stream import position
-from offsetwise.registry import TARGETS
+from offsetwise.registry import TARGETS, with_absent
 
 _OVERRIDE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249}):([0-9]{1,9})=(.{1,200})")
 _START: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})=(earliest|latest|timestamp:(.+)|group:(.+))")
@@ -46,7 +46,7 @@ def target(text: str) -> Target:
         expected = forms.get(kind) or f"one of {', '.join(forms.values())}"
         raise UsageError(
             f"--target: expected {expected}, found {text[:100]!r}. Nothing was drafted.",
-            fix="Name a target as expected; NAME is the group, connector or table that it writes to.",
+            fix=with_absent("Name a target as expected; NAME is the group, connector or table that it writes to."),
         )
     return Target(kind=kind, group=group or None)
 

@@ -13,7 +13,7 @@ from offsetwise.plan.settings import Settings, keys_of
 from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import OFFSETS, TargetType, target_types
 from offsetwise.ports.stream import Spec, specs
-from offsetwise.registry import ENGINES, TARGETS
+from offsetwise.registry import ENGINES, TARGETS, absent_plugins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +71,8 @@ def listing() -> TargetListing:
 
 
 def problems() -> tuple[str, ...]:
-    """Return a sentence for each target and engine of a plug-in that is not used."""
-    return (*TARGETS.problems(TargetType), *ENGINES.problems(Engine))
+    """Return a sentence for each target and engine of a plug-in that is not used; one names all that are absent."""
+    return (*TARGETS.problems(TargetType), *ENGINES.problems(Engine), *filter(None, (absent_plugins(),)))
 
 
 def keys(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

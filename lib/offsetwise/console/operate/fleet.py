@@ -10,7 +10,7 @@ from typing import Any, Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, CachedAnswer, Question
-from offsetwise.console.builtin import screen_of
+from offsetwise.console.engine_screens import screen_of
 from offsetwise.console.explore.checkpoint.screen import beside_restart
 from offsetwise.console.explore.checkpoint.sources import resumed, resumes
 from offsetwise.console.operate import fleet_chart, fleet_files, fleet_table

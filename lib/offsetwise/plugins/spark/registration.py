@@ -9,7 +9,7 @@ from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SCREENS, STATES, 
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
-    from offsetwise.console.builtin import EngineScreen
+    from offsetwise.console.engine_screens import EngineScreen
     from offsetwise.engines.engine import CheckpointEngine
     from offsetwise.pipeline.state_rows import CountsRows
     from offsetwise.plan.moving import Moving

@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.answers import Answers, Question
-from offsetwise.console.builtin import screen_of
+from offsetwise.console.engine_screens import screen_of
 from offsetwise.console.explore.checkpoint import sources
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
