@@ -47,7 +47,6 @@ class Log:
 
     @property
     def lanes(self) -> slice:
-        """The columns of its partitions."""
         return slice(self.first, self.first + self.count)
 
 
@@ -79,15 +78,12 @@ class History:
         return row
 
     def moved(self, row: int, lanes: slice = slice(None)) -> tuple[Offsets, Flags]:
-        """Return how far one batch moved each partition, and where that is known."""
         known = self.known[row, lanes] & self.known[row + 1, lanes]
         return np.where(known, self.ends[row + 1, lanes] - self.ends[row, lanes], 0), known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """A number of records, as far as it is known."""
-
     records: int
     """Of the partitions whose beginning and end are known, and which did not go back."""
     partitions: int
@@ -99,14 +95,11 @@ class Amount:
 
     @property
     def at_all(self) -> bool:
-        """Whether anything is known."""
         return self.partitions > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFact:
-    """One batch, of all partitions or of some."""
-
     batch: Batch
     since: int | None
     """The batch that stands before it in the log; None for the first retained one."""
@@ -123,8 +116,6 @@ class BatchFact:
 
 
 class Phase(StrEnum):
-    """How far a batch has come."""
-
     PLANNED = "planned"
     COMMITTED = "committed"
 
@@ -137,7 +128,6 @@ class BatchMoment:
     phase: Phase | None = None
 
     def name(self, history: History) -> str:
-        """Name it, in a list and in an address."""
         return "before the first batch" if self.row is None else f"batch {history.batches[self.row].id} {self.phase}"
 
 
@@ -197,7 +187,6 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
 
 
 def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]:
-    """Return one fact per retained batch, ascending, counted over these lanes."""
     batch_facts = []
     for row, batch in enumerate(history.batches):
         before = history.batches[row - 1] if row else None
@@ -274,7 +263,6 @@ def _log_order(key: tuple[str, str]) -> tuple[bool, int, str, str]:
 
 
 def _partitions_by_topic(rows: Iterable[Sequence[BatchSource]]) -> dict[tuple[str, str], set[int]]:
-    """Return the partitions of any batch, by source and topic."""
     partitions: dict[tuple[str, str], set[int]] = {}
     last: dict[tuple[str, str], tuple[int, ...]] = {}
     for sources in rows:

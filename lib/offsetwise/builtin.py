@@ -64,7 +64,6 @@ PLUGINS: Final[Mapping[str, tuple[Callable[[], ModuleType], tuple[str, ...]]]] =
 
 
 def _findings() -> tuple[ModuleType, ...]:
-    """Import the modules that declare findings, but for those of plug-ins."""
     from offsetwise.findings import committed, groups, logs, migration, reading, sinks, target_position, unedited
     from offsetwise.lag import alerts, cutover
     from offsetwise.plan import gate, refusals
@@ -78,7 +77,6 @@ def _findings() -> tuple[ModuleType, ...]:
 
 
 def _findings_of_targets_and_engines() -> None:
-    """Import the specs of targets, and how the jobs of engines move, which import what declares findings."""
     from offsetwise.engines.registry import registered
     from offsetwise.plan.moving import moving_of
     from offsetwise.plan.target import target_types

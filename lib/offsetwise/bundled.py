@@ -10,19 +10,15 @@ from offsetwise.errors import FileError
 
 
 class Bundled(StrEnum):
-    """A bundled sample migration, by its folder in the package."""
-
     SPARK = "sample"
     FLINK = "sample_flink"
     KINESIS = "sample_kinesis"
 
     def file(self, name: str) -> Path:
-        """Return one of its files."""
         return Path(str(package_files("offsetwise") / self.value / name))
 
 
 def damaged(problem: str) -> FileError:
-    """Return the error where a file that comes with the package is not there, or cannot be read."""
     return FileError(problem, fix="Install Offsetwise again: pip install --force-reinstall --no-deps offsetwise.")
 
 

@@ -1,5 +1,3 @@
-"""The exit codes of the command line."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -126,8 +126,6 @@ class FleetRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootTrouble:
-    """A root whose checkpoints are not all here, and why."""
-
     root: str
     problem: str
     fix: str
@@ -224,7 +222,6 @@ class FleetCount:
         self._uris: dict[str, list[str]] = {}
 
     def add(self, row: FleetRow) -> None:
-        """Count one checkpoint, or what could not be read."""
         self._partitions += row.partitions or 0
         self._verdicts[row.verdict] += 1
         self._problems.update(row.codes)
@@ -232,7 +229,6 @@ class FleetCount:
             self._uris.setdefault(row.checkpoint.job_id, []).append(row.uri)
 
     def summary(self) -> FleetSummary:
-        """Return what was counted."""
         return FleetSummary(
             checkpoints=self._verdicts.total(),
             partitions=self._partitions,

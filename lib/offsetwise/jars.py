@@ -23,7 +23,6 @@ LOCK: Final = Path(__file__).with_name("jars.lock")
 
 
 def cache_folder() -> Path:
-    """Return the folder where jars are kept: below XDG_CACHE_HOME, or `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "offsetwise" / "jars"
 
@@ -87,7 +86,6 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, hex."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 

@@ -38,6 +38,5 @@ def import_builtin_by(load: Callable[[], object]) -> None:
 
 
 def import_builtin() -> None:
-    """Import that module; where another thread does, wait until it has."""
     for load in _builtin:
         load()

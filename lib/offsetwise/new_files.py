@@ -113,7 +113,6 @@ def append_line(path: Path, line: str) -> None:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Return a name in the same folder that nobody else uses."""
     return path.with_name(f".offsetwise-{os.getpid()}-{secrets.token_hex(4)}.tmp")
 
 

@@ -1,5 +1,3 @@
-"""What a position is, and which partition of a stream it is in."""
-
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, Protocol
@@ -47,11 +45,9 @@ class OpaquePosition:
         return False
 
     def __format__(self, how: str) -> str:
-        """Return the text, however numbers are to be written."""
         return str(self)
 
     def __sub__(self, other: Any, /) -> int | None:
-        """Report that the distance to another position is not known."""
         return None
 
     __rsub__ = __sub__
@@ -83,7 +79,6 @@ def offset_of(position: Position) -> int:
 
 
 def offset_or_none(position: Position | None) -> int | None:
-    """Return the offset that a position of Kafka is; None for what is unknown, or of another stream."""
     return position if isinstance(position, int) else None
 
 
@@ -98,20 +93,16 @@ class TopicPartition(NamedTuple):
 
 
 class OfPartition:
-    """What is said of one partition."""
-
     __slots__ = ()
     topic: str
     partition: int
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Which one."""
         return TopicPartition(self.topic, self.partition)
 
 
 def in_partitions(at: TopicPartition, position: Position) -> tuple[tuple[TopicPartition, Position], ...]:
-    """Return the partitions that a position is in, each with the place there; most are in the one they are said of."""
     parts = position.of if isinstance(position, OpaquePosition) else ()
     return tuple((TopicPartition(at.topic, number), part) for number, part in parts) or ((at, position),)
 
@@ -124,5 +115,4 @@ class OfTwins(OfPartition):
 
     @property
     def new_topic_partition(self) -> TopicPartition:
-        """The copy."""
         return TopicPartition(self.new_topic, self.partition)

@@ -13,8 +13,6 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What lets others in."""
-
     problem: str
     fix: str
 

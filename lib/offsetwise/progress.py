@@ -1,5 +1,3 @@
-"""What is told of work while it goes on."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""What the records say about the positions of a scene: asked of Spark, told to the comparison."""
-
 from __future__ import annotations
 
 import os
@@ -115,7 +113,6 @@ def prove(
 def _content_match(
     scenes: Sequence[Scene], properties: Mapping[Cluster, ClientProperties], progress: Progress
 ) -> ContentMatch:
-    """Start Spark, and return what finds positions on the records that it reads of both clusters."""
     from offsetwise.pipeline.content import SALT_BYTES, ContentMatch  # noqa: PLC0415 - PySpark is slow to import
     from offsetwise.pipeline.shipping import have_client  # noqa: PLC0415 - as above
     from offsetwise.pipeline.window_reader import WindowReader  # noqa: PLC0415 - as above
@@ -153,7 +150,6 @@ def _as_offsets(positions: Mapping[TopicPartition, AnyPosition | None]) -> dict[
 
 
 def _offsets(position: Query) -> tuple[int | None, int | None]:
-    """Return where a position stands and where its pending batch ends, as offsets of Kafka."""
     return offset_or_none(position.offset), offset_or_none(position.planned)
 
 
@@ -228,7 +224,6 @@ def _proven_offset(located: FoundPosition, offset: int) -> int | None:
 
 
 def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[PositionStanding]:
-    """Hold every position against both clusters, with what the records told of it."""
     queries = [position for position in positions if position.states_offset]
     for position, state in zip(queries, standings_of(scene, queries), strict=True):
         result = state._replace(same=_stands_alike(position, state.partition, read))
@@ -241,7 +236,6 @@ def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Ite
 
 
 def _stands_alike(position: Query, partition: TopicPartition, read: Proof) -> bool:
-    """Return whether the numbers of a position, and its topic's name, mean the same place on both clusters."""
     return position.new_topic == position.topic and all(
         (located := read.matches.get((partition, number))) is not None and _proven_offset(located, number) == number
         for number in _offsets(position)
@@ -250,7 +244,6 @@ def _stands_alike(position: Query, partition: TopicPartition, read: Proof) -> bo
 
 
 def match_of(scene: Scene, query: Query, read: Proof) -> Match:
-    """Put together what the records and the mirror say about one position."""
     partition, (first, last) = query.topic_partition, _offsets(query)
     if query.offset is None:
         return Match(query=query)
@@ -355,7 +348,6 @@ def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) ->
 
 
 def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str:
-    """Explain why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
     of_start = offset == position.offset
     saved_ms, skew_s = (
         position.of.saved_ms if of_start else position.of.planned_batch_ms,

@@ -30,8 +30,6 @@ Load = Callable[[], Any]
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One name that an installed distribution brings."""
-
     value: str
     """As its entry point says: a package, or an object in a module."""
     distribution: str
@@ -53,7 +51,6 @@ class Registry(MutableMapping[str, Load]):
         self._registered: dict[str, Load] = {}
 
     def register(self, own: Mapping[str, Load]) -> None:
-        """Add what the product itself brings; for `builtin`."""
         self._registered.update(own)
 
     @property
@@ -62,28 +59,22 @@ class Registry(MutableMapping[str, Load]):
         return self._registered
 
     def __getitem__(self, name: str) -> Load:
-        """Return what loads a name."""
         return self._own[name] if name in self._own else partial(load_named, self.installed[name].value + self.part)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a name is registered."""
         return name in self._own or name in self.installed
 
     def __setitem__(self, name: str, load: Load) -> None:
-        """Add a name, as if it were the product's own."""
         self._own[name] = load
 
     def __delitem__(self, name: str) -> None:
-        """Take a name of the product's own away."""
         del self._own[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield every name."""
         yield from self._own
         yield from (name for name in self.installed if name not in self._own)
 
     def __len__(self) -> int:
-        """Return how many names there are."""
         return sum(1 for _ in self)
 
     @cached_property
@@ -93,7 +84,6 @@ class Registry(MutableMapping[str, Load]):
 
     @property
     def conflicts(self) -> tuple[str, ...]:
-        """A sentence for each name that is not used because several bring it."""
         return tuple(
             f"{self.group} {name!r} of {' and '.join(installed.distribution for installed in of)} is not used: "
             + ("Offsetwise has one of that name itself." if name in self._own else "two plug-ins have the name.")
@@ -133,13 +123,11 @@ class Registry(MutableMapping[str, Load]):
         return result
 
     def loadable(self, kind: type[T], names: Iterable[str]) -> Iterator[T]:
-        """Yield the object of each name, but for those of plug-ins that cannot be loaded; see `load_object`."""
         for name in names:
             with suppress(PluginError):
                 yield self.load_object(name, kind)
 
     def problems(self, kind: type[Any]) -> Iterator[str]:
-        """Yield a sentence for each name of a plug-in that is not used, because it is taken or cannot be loaded."""
         yield from self.conflicts
         for name in self.installed:
             try:
@@ -231,19 +219,16 @@ def with_absent(fix: str) -> str:
 
 
 def modules_on_workers() -> dict[str, tuple[str, ...]]:
-    """Return the full names of the modules that workers run, by that of the module which registers them."""
     import_builtin()
     return {load.__module__: tuple(module.__name__ for module in load()) for load in ON_WORKERS}
 
 
 def declare_findings() -> None:
-    """Import every module that declares findings."""
     import_builtin()
     for declare in FINDINGS:
         declare()
 
 
 def position_parsers() -> tuple[Callable[[str], Any], ...]:
-    """Return what reads the texts of positions that are no integers, of each stream that has such."""
     specs = (STREAMS.load(name) for name in STREAMS)
     return tuple(spec.parse for spec in specs if not spec.has_integers)

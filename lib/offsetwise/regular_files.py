@@ -140,7 +140,6 @@ class Folders:
         return folder
 
     def within(self, path: str, action: Callable[[str, int], _T]) -> _T:
-        """Do something with a name in its folder: `action` is handed the name and the folder's descriptor."""
         if len(os.fsencode(path)) >= _LONGEST:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
         above, _, name = path.rpartition("/")

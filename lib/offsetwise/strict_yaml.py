@@ -25,8 +25,6 @@ MAX_NUMBER: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileNoun:
-    """How messages speak of a kind of file."""
-
     name: str
     """With its article."""
     keys: str

@@ -15,7 +15,6 @@ from offsetwise.regular_files import below
 
 
 def preview_copy(plan: Plan, target: Target, path: str, edits: Edits) -> Preview:
-    """Return what making a copy would do."""
     return Preview(
         target=target,
         place=path,
@@ -25,7 +24,6 @@ def preview_copy(plan: Plan, target: Target, path: str, edits: Edits) -> Preview
 
 
 def step_of_copy(plan: Plan, target: Target, path: str, edits: Edits) -> ReceiptStep:
-    """Return the step of a copy as it will be when it is done."""
     return ReceiptStep(
         target=target,
         place=path,
@@ -105,7 +103,6 @@ def _copy(source: str, tree: Tree, folder: str, edits: Edits, *, disk: Disk, lin
 
 
 def _new_folders(path: str, known: Collection[str]) -> list[str]:
-    """Return the folders above a file that are not there yet, the outermost first."""
     parts = path.split("/")[:-1]
     above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
     return [folder for folder in above if folder not in known]

@@ -32,8 +32,6 @@ def _nothing_shows(step: ReceiptStep, names: Names) -> None:  # noqa: ARG001 - a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyWriter(Writer):
-    """Writes one kind of copy."""
-
     decide: Decide
     foreign: Foreign
     links: str
@@ -90,7 +88,6 @@ class CopyWriter(Writer):
         return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Return whether the copy stands there as this plan wrote it."""
         location = place_to_write(step.place, context.write_roots)
         if location.scheme != "file":
             return object_store.state_of(step, context, self._other(plan, step, context))
@@ -108,7 +105,6 @@ class CopyWriter(Writer):
         )
 
     def _foreign(self, plan: Plan, step: ReceiptStep, context: Context, names: Iterable[str]) -> str | None:
-        """Explain why what is there, though its listed files are unchanged, is not this plan's own copy."""
         own = {file.path.partition("/")[0] for file in step.files}.union(self.folders, _names(plan, context))
         try:
             return foreign_names(names, own) or self.foreign(plan, step, context)
@@ -117,7 +113,6 @@ class CopyWriter(Writer):
 
 
 def _names(plan: Plan, context: Context) -> Iterable[str]:
-    """Return the names in the original; none where it cannot be read any more."""
     try:
         return [entry.name for entry in open_tree(requirement(plan).uri, roots=context.read_roots).entries()]
     except OffsetwiseError:
@@ -125,7 +120,6 @@ def _names(plan: Plan, context: Context) -> Iterable[str]:
 
 
 def _locations(plan: Plan, context: Context) -> tuple[Location, Location]:
-    """Return where the copy goes and where the checkpoint is, both on one file system."""
     uri = requirement(plan).uri
     output = place_to_write(context.output, context.write_roots, apart_from=uri)
     source = open_tree(uri, roots=context.read_roots).location

@@ -15,7 +15,6 @@ from offsetwise.storage.folders import MAX_READ_BYTES
 
 
 def sha256(data: bytes) -> str:
-    """Return the digest of bytes, hex."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -66,7 +65,6 @@ def _opened(path: str, folders: Folders) -> int | None:
 
 
 def _exchanged(error: OSError, path: str, expected: str) -> OSError | OutputError:
-    """Turn what says that something else stands there now into an error of ours; give any other back."""
     if error.errno not in (errno.ELOOP, errno.EINVAL):
         return error
     return OutputError(

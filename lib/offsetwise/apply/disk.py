@@ -47,8 +47,6 @@ _REMEDIES: Final = {
 
 
 class Disk:
-    """Writes to the local file system."""
-
     syncers = 16
     """How many files are synced at once, where the order does not matter."""
 
@@ -57,7 +55,6 @@ class Disk:
         return Folders()
 
     def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:  # noqa: ARG002 - what tests fail it by
-        """Do one primitive. `path` is what it changes."""
         try:
             return action()
         except OSError as error:
@@ -66,7 +63,6 @@ class Disk:
             raise
 
     def _do(self, name: str, path: str, action: Callable[[str, int], _T]) -> _T:
-        """Do one primitive, which is handed the name and the descriptor of its folder."""
         return self.call(name, path, lambda: self._folders.within(path, action))
 
     def _write(self, fd: int, data: bytes | memoryview, path: str) -> int:
@@ -88,7 +84,6 @@ class Disk:
                 os.close(fd)
 
     def make_parents(self, path: str, *, like: str | None = None) -> None:
-        """Make a folder and those above it that are missing, durably."""
         missing = []
         while self._folders.stat(path) is None:
             missing.append(path)
@@ -136,7 +131,6 @@ class Disk:
         return self._do("open", path, lambda name, at: os.open(name, _NEW_FILE, 0o600, dir_fd=at))
 
     def append(self, fd: int, data: bytes, path: str) -> None:
-        """Write all of the bytes to an open file, and sync it."""
         self._write_all(fd, data, path)
         self.call("fsync", path, lambda: os.fsync(fd))
 
@@ -149,7 +143,6 @@ class Disk:
             remaining = remaining[done:]
 
     def truncate(self, fd: int, size: int, path: str) -> None:
-        """Cut an open file, and sync it."""
         self.call("truncate", path, lambda: os.ftruncate(fd, size))
         self.call("fsync", path, lambda: os.fsync(fd))
 
@@ -240,7 +233,6 @@ class Disk:
         self.call("rename", path, anew)
 
     def remove(self, path: str) -> None:
-        """Remove a file; nothing happens where there is none."""
         try:
             self._do("unlink", path, lambda name, at: os.unlink(name, dir_fd=at))
         except FileNotFoundError:
@@ -266,11 +258,9 @@ class Disk:
         self._folders.forget()
 
     def sync_file(self, path: str) -> None:
-        """Make a file's bytes durable."""
         self._sync(path)
 
     def sync_folder(self, path: str) -> None:
-        """Make the names in a folder durable."""
         self._sync(path)
 
     def sync_all(self, paths: Iterable[str]) -> None:
@@ -305,7 +295,6 @@ def _permit(fd: int, like: os.stat_result) -> None:
 
 
 def _resemble(fd: int, original: int) -> None:
-    """Copy to a copy the permissions, the times and the attributes (access lists among them) of its original."""
     result = os.fstat(original)
     with suppress(AttributeError):  # macOS has no such calls
         for name in os.listxattr(original):

@@ -13,8 +13,6 @@ from offsetwise.wording import many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEdit:
-    """One file with other bytes."""
-
     path: str
     before: bytes | None
     """None of a new file."""
@@ -24,8 +22,6 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edits:
-    """The files of a folder that change."""
-
     edits: tuple[FileEdit, ...]
     guard: str
     """The file that stands in a copy on an object store until it is whole."""
@@ -42,7 +38,6 @@ class Edits:
 
     @property
     def summary(self) -> str:
-        """What changes, as part of a sentence."""
         marked = f" and {many(self.marked, 'transaction')} of the sink marked as committed" if self.marked else ""
         if self.sources:
             return f"without the state of {', '.join(self.sources)}{marked}"
@@ -80,7 +75,6 @@ class Edits:
         return (*edited, *dropped)
 
     def changes(self) -> tuple[FileChange, ...]:
-        """Return the changes as a dry run shows them; checksums go with their files."""
         edited = (
             FileChange(path=edit.path, what="made" if edit.before is None else "edited", numbers=edit.numbers)
             for edit in self.edits

@@ -43,7 +43,6 @@ def require_unmoved(checkpoint: Checkpoint, required: CheckpointRequirement, fol
 
 
 def unfit(expected: str) -> ApplyError:
-    """Report that a plan and its checkpoint do not fit together."""
     return ApplyError(
         f"The plan does not fit its checkpoint: expected {expected}. Nothing was written.",
         fix="Compare again, and draft the plan from what is there now.",

@@ -33,8 +33,6 @@ _NOUN: Final = JournalNoun(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """What the journal says about one step."""
-
     intended: ReceiptStep | None = None
     """What it set out to write; None where it did not begin."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +48,6 @@ class StepRecord:
 
     @property
     def whole(self) -> bool:
-        """Whether it is done and was not taken back."""
         return self.done is not None and self.undone is None
 
 
@@ -129,21 +126,17 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
         self._file.close()
 
     @property
     def records(self) -> Mapping[int, StepRecord]:
-        """What is known about every step that began."""
         return self._records
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps that began, ascending."""
         return tuple(sorted(self._records))
 
     def record(self, step: int) -> StepRecord:
-        """Return what is known about a step."""
         return self._records.get(step, StepRecord())
 
     def begin(self, step: int, intended: ReceiptStep, **notes: str) -> None:
@@ -160,23 +153,18 @@ class Journal:
         )
 
     def note(self, step: int, **notes: str) -> None:
-        """Keep something that the step's writer needs to go on."""
         self._add({"event": "noted", "step": step, "notes": notes})
 
     def done(self, step: int, result: ReceiptStep) -> None:
-        """Record that a step is done."""
         self._add({"event": "done", "step": step, "result": _dumped(result)})
 
     def done_together(self, results: Mapping[int, ReceiptStep]) -> None:
-        """Record that steps are done."""
         self._add(*({"event": "done", "step": step, "result": _dumped(results[step])} for step in sorted(results)))
 
     def undoing(self, step: int, **notes: str) -> None:
-        """Record that a step is being undone."""
         self._add({"event": "undoing", "step": step, "notes": notes})
 
     def undone(self, step: int, result: ReceiptStep) -> None:
-        """Record that a step is undone."""
         self._add({"event": "undone", "step": step, "result": _dumped(result)})
 
     def _add(self, *events: dict[str, Any]) -> None:

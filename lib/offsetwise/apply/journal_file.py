@@ -26,8 +26,6 @@ _GIVE_PATH: Final = "Give the path of the journal."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalNoun:
-    """How messages speak of a kind of journal."""
-
     name: str
     """With its article."""
     only_one: str
@@ -37,8 +35,6 @@ class JournalNoun:
 
 
 class JournalFile:
-    """An open journal. It holds a lock on its file until it is closed."""
-
     def __init__(self, path: str, fd: int, disk: Disk, noun: JournalNoun, lines: list[bytes]) -> None:
         self.path = path
         self.lines = lines
@@ -73,7 +69,6 @@ class JournalFile:
             raise
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
         os.close(self._fd)
 
     def append(self, *values: Mapping[str, Any]) -> None:

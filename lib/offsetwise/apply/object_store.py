@@ -51,8 +51,6 @@ class Other:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bucket:
-    """Objects below one prefix."""
-
     tree: Tree
     context: Context
 
@@ -83,8 +81,6 @@ class _Bucket:
         }
 
     def read(self, path: str) -> bytes | None:
-        """Return an object's bytes; None where there is none."""
-
         def request() -> bytes | None:
             try:
                 return bytes(self.tree.fs.cat_file(self._at(path)))
@@ -94,7 +90,6 @@ class _Bucket:
         return self._ask("get", path, request, writing=False)
 
     def put(self, path: str, data: bytes) -> None:
-        """Put an object, whatever stands there."""
         self._ask("put", path, lambda: self.tree.fs.pipe_file(self._at(path), data))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
@@ -109,13 +104,11 @@ class _Bucket:
         return True
 
     def copy(self, source: _Bucket, paths: list[str]) -> None:
-        """Copy objects inside the store."""
         here, there = [source._at(path) for path in paths], [self._at(path) for path in paths]
         if paths:
             self._ask("copy", paths[0], lambda: self.tree.fs.copy(here, there, on_error="raise"))
 
     def remove(self, paths: list[str]) -> None:
-        """Remove objects."""
         if paths:
             self._ask("delete", paths[0], lambda: self.tree.fs.rm([self._at(path) for path in paths]))
             self.tree.fs.invalidate_cache()

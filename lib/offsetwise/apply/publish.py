@@ -89,7 +89,6 @@ def require_free(path: str) -> None:
 
 
 def not_free(path: str) -> OutputError:
-    """Report that a place is not free."""
     return OutputError(
         f"{path}: expected an empty folder or none, found something there. Nothing was written to it.",
         fix="Choose another output, or remove what is there if nobody needs it.",
@@ -97,7 +96,6 @@ def not_free(path: str) -> OutputError:
 
 
 def went_on(path: str, reason: str) -> ApplyError:
-    """Return the error of a copy, or an edited checkpoint, that is no longer as it was written."""
     return ApplyError(
         f"{path}: {reason}",
         fix="Keep it. To go back from here, draft a plan from it to the old cluster (failback).",
@@ -182,7 +180,6 @@ def _inode(folder: str) -> str:
 
 
 def _is_own(path: str, record: StepRecord) -> bool:
-    """Whether a folder is the one that this journal's step renamed."""
     known = record.notes.get("inode")
     if not known or os.path.lexists(record.notes["tmp"]) or not os.path.isdir(path):
         return False
@@ -225,7 +222,6 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
 
 
 def absent(step: ReceiptStep) -> SeenPlace:
-    """Report that nothing stands at a step's place."""
     return SeenPlace(standing=StepStanding.ABSENT, told=f"There is nothing at {step.place}.")
 
 

@@ -27,8 +27,6 @@ RecordPlace = tuple[TopicPartition, int]
 
 
 class RecordReader(Protocol):
-    """What reads single records."""
-
     def records(
         self, side: Cluster, positions: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
@@ -41,8 +39,6 @@ class RecordReader(Protocol):
 
 
 class StretchReader(Protocol):
-    """What reads the records around places of a stream."""
-
     def stretches(self, side: Cluster, requests: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
         """Read stretches, in their order.
 

@@ -49,7 +49,6 @@ def read_receipt(path: str, plan_bytes: bytes | None = None) -> Receipt:
 
 
 def receipt_and_plan(path: str, plan_bytes: bytes | None) -> tuple[Receipt, bytes]:
-    """Read a receipt as `read_receipt` does, and give every byte of its plan's file, too."""
     receipt = parse_receipt(path)
     data, plan = plan_of(receipt, plan_bytes, subject=path)
     require_agreeing(path, plan, receipt.plan_digest, receipt.steps)

@@ -29,8 +29,6 @@ from offsetwise.plan.target import Where, target_type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackOrder:
-    """What is asked for."""
-
     path: str
     """The receipt; or its journal, where an application ended before its receipt."""
     migration: Migration
@@ -54,8 +52,6 @@ class Standings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
-    """What was handed over, in agreement with its plan."""
-
     plan_bytes: bytes
     plan: Plan
     begun_at: str
@@ -112,7 +108,6 @@ def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
 
 
 def _evidence(order: BackOrder) -> _Evidence:
-    """Read what was handed over, and hold it against its plan."""
     if not order.path.endswith(SUFFIX):
         receipt, data = receipt_and_plan(order.path, order.plan_bytes)
         journal_path = order.path + SUFFIX
@@ -162,7 +157,6 @@ def _approvers(order: BackOrder, evidence: _Evidence, tools: Tools) -> tuple[str
 
 
 def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
-    """Return when the application began, which is in the past."""
     skew = CLOCK_SKEW_S if order.policy.clock_skew_s is None else order.policy.clock_skew_s
     try:
         begun = datetime.fromisoformat(text)
@@ -179,7 +173,6 @@ def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
 
 
 def _check_same(order: BackOrder, evidence: _Evidence, tools: Tools) -> None:
-    """Refuse to take back on another cluster than was written to."""
     expected = evidence.plan.requirements.new.cluster_id
     if evidence.plan.moves_nothing:
         return
@@ -231,7 +224,6 @@ def _rolled_back(
 
 
 def _check_back(plan: Plan, undone: ReceiptStep, tools: Tools, context: Context) -> None:
-    """Look again, rather than believe."""
     problem = tools.writers[undone.target.kind].left(plan, undone, context)
     if problem is not None:
         raise ApplyError(

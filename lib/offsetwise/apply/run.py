@@ -40,8 +40,6 @@ from offsetwise.plan.target import TargetRole, target_type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyOrder:
-    """What is asked for."""
-
     plan_bytes: bytes
     """The plan's file, every byte."""
     plan: Plan
@@ -53,21 +51,17 @@ class ApplyOrder:
 
     @property
     def digest(self) -> str:
-        """The plan's digest, hex."""
         return digest_of(self.plan_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What reads and writes the world."""
-
     readers: Readers
     writers: TargetWriters
     disk: Disk = field(default_factory=Disk)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def time(self) -> str:
-        """Return the time, ISO 8601, UTC."""
         return time_of(self.now())
 
 
@@ -103,8 +97,6 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What came of it."""
-
     receipt: Receipt
     already: tuple[SeenPlace, ...] = ()
     """What is at each target now, where an earlier call had done everything."""
@@ -180,7 +172,6 @@ def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
 
 
 def require_held(order: ApplyOrder, preview: DryRun, receipt: str) -> None:
-    """Go on only if a dry run found that everything holds; see `recheck.require`."""
     with telling_of_earlier(order, receipt):
         require(order.digest, preview.held)
 
@@ -243,7 +234,6 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
 
 
 def _require(order: ApplyOrder, results: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
-    """Go on only if everything holds, or those who approved it accepted that it cannot be proven any more."""
     results = accepted(results, approvers, order.policy.required)
     require(order.digest, results)
     require_needed(order.digest, results, approvers)
@@ -267,7 +257,6 @@ def _accepted_so_far(order: ApplyOrder, tools: Tools, checks: tuple[RecheckResul
 
 
 def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:
-    """Look at what an earlier call wrote before it is believed."""
     for number, step in sorted(steps.items()):
         state = _looked(order, tools, number, step)
         if state.standing is not StepStanding.AS_WRITTEN:
@@ -300,7 +289,6 @@ def _written(order: ApplyOrder, tools: Tools, journal: Journal) -> tuple[Receipt
 
 
 def _recorded(order: ApplyOrder, receipt: str | None) -> Mapping[int, StepRecord]:
-    """Read how far an earlier call came."""
     path = f"{receipt}{SUFFIX}"
     if receipt is None or not os.path.lexists(path) or os.lstat(path).st_size == 0:
         return {}
@@ -377,7 +365,6 @@ def context_of(
     output: str | None = None,
     journal: Journal | None = None,
 ) -> Context:
-    """Return what a writer is handed for one step."""
     return Context(
         digest=digest,
         output=output,

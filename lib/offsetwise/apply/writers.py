@@ -1,5 +1,3 @@
-"""The writers of registered targets, loaded when they are needed."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class WriterModule(Protocol):
-    """What the module `writer` of a target holds."""
-
     def writer(self, migration: Migration) -> Writer:
         """Return what writes this kind of target."""
 
@@ -40,19 +36,15 @@ class WriterModule(Protocol):
 
 
 class TargetWriters(dict[str, Writer]):
-    """A writer for each kind of target by its name, made when it is first asked for."""
-
     def __init__(self, migration: Migration) -> None:
         super().__init__()
         self._migration = migration
 
     def __missing__(self, name: str) -> Writer:
-        """Make the writer of a registered target."""
         return self.setdefault(name, writer_module(name).writer(self._migration))
 
 
 def writer_module(name: str) -> WriterModule:
-    """Return what writes a registered target and verifies it."""
     module: WriterModule = WRITERS.load(name)
     return module
 

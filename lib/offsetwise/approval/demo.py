@@ -54,5 +54,4 @@ def sample_of(plan: Plan) -> Bundled | None:
 
 
 def is_of_sample(plan: Plan) -> bool:
-    """Whether a plan is of a bundled sample."""
     return sample_of(plan) is not None

@@ -53,8 +53,6 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """What is signed."""
-
     plan_digest: str
     """SHA-256 of the plan's file, hex; of several plans that of the file of their set."""
     issuer: str
@@ -226,7 +224,6 @@ def _subject_of(statement: Statement) -> dict[str, object]:
 
 
 def _covered(payload: bytes) -> bytes:
-    """Return what a signature covers."""
     from securesystemslib.dsse import Envelope  # noqa: PLC0415 - it imports clients of three clouds, see `keys.py`
 
     encoded: bytes = Envelope(payload, PAYLOAD_TYPE, {}).pae()

@@ -33,8 +33,6 @@ _SOMEBODY_ELSE: Final = "Let a trusted person who neither wrote nor edited the p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """One plan, and what holds for every approval of it."""
-
     digest: str
     plan: Plan
     policy: ApprovalPolicy
@@ -51,8 +49,6 @@ class _Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """One approval that counts."""
-
     approver: Approver
     file: ApprovalFile
     """As it was handed over."""
@@ -228,7 +224,6 @@ def _check_can_be_met(case: _Case, required: int) -> None:
 
 
 def _heard(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement] | NotApprovedError:
-    """Return what a trusted key's holder said of this plan, or why it counts for nothing."""
     try:
         return _verified(file, case)
     except NotApprovedError as error:
@@ -294,7 +289,6 @@ def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
 
 
 def _of_another(what: str, said: Statement, case: _Case) -> NotApprovedError:
-    """Return the error of an approval that says nothing of this plan."""
     plan, result = f"{case.digest[:12]}…", f"plan {said.plan_digest[:12]}…"
     if said.plans:
         result = f"the {many(len(said.plans), 'plan')} of set {said.plan_digest[:12]}…"
@@ -334,7 +328,6 @@ def _check_times(what: str, said: Statement, case: _Case) -> None:
 
 
 def _wrong_time(said: Statement, case: _Case, at: datetime) -> tuple[str, str] | None:
-    """Explain why an approval is not good at a time, and what to do; None where it is."""
     begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(at)
     if said.expires_at <= said.approved_at:
         message, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN

@@ -147,7 +147,6 @@ def _content(path: Path, what: str) -> bytes:
 
 
 def _read(path: Path) -> tuple[bytes, int]:
-    """Return the first bytes of a file, one more than may be, and its mode."""
     fd = regular_files.open_named(path)
     mode = os.fstat(fd).st_mode
     return regular_files.read(fd, strict.MAX_BYTES), mode

@@ -145,7 +145,6 @@ def keygen(*, subject: str, issuer: str | None = None, console: bool = False) ->
 
 
 def demo(seed: bytes) -> PrivateKey:
-    """Return the key that a published seed makes. It is no secret."""
     from securesystemslib.signer import CryptoSigner  # noqa: PLC0415 - as in `_library_key`
 
     signer = CryptoSigner(Ed25519PrivateKey.from_private_bytes(seed))

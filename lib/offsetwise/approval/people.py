@@ -64,8 +64,6 @@ def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReadName:
-    """A name as somebody may read it."""
-
     whole: str
     parts: tuple[str, ...]
     """In their order."""

@@ -55,7 +55,6 @@ class ApprovalPolicy:
                 )
 
     def issuers(self, key: PublicKey) -> tuple[str, ...]:
-        """Return the issuers of the people whom a console's key may sign for."""
         return next((issuers for key_id, issuers in self.vouching if key_id == key.id), ())
 
 

@@ -96,7 +96,6 @@ def require_possible(expires_in: timedelta, subject: str, issuer: str) -> None:
 
 
 def require_signable(plan: Plan, digest: str, key: PrivateKey, *, subject: str, verdict: Verdict) -> None:
-    """Refuse what would count for nothing, or would not be applied; see `sign`, which names the errors."""
     check_recorded(plan, digest)
     _require_signer(plan, digest, key, subject)
     if verdict is Verdict.APPROVED:
@@ -104,7 +103,6 @@ def require_signable(plan: Plan, digest: str, key: PrivateKey, *, subject: str, 
 
 
 def _require_signer(plan: Plan, digest: str, key: PrivateKey, subject: str) -> None:
-    """Refuse whoever decides nothing about a plan."""
     why = why_barred(plan, subject) or why_barred(plan, key.public.subject)
     if why is not None:
         raise NotApprovedError(

@@ -23,12 +23,10 @@ COUNTS_NOTHING: Final = "It counts for nothing."
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be somebody's name in a file and in a message."""
     return len(text) <= MAX_NAME and is_reason(text)
 
 
 def is_reason(text: str) -> bool:
-    """Whether a text can be somebody's reason in a file and in a message: one line, all of it to be seen."""
     return 1 <= len(text) <= MAX_REASON and text.isprintable() and text == text.strip() and not invisible(text)
 
 
@@ -51,8 +49,6 @@ Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Shape(BaseModel):
-    """What a file or a part of one must look like."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 

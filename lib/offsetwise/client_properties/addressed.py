@@ -12,8 +12,6 @@ from offsetwise.client_properties.checking import resolve
 
 @runtime_checkable
 class AddressedCluster(Protocol):
-    """A cluster and how to reach it, as `config.ClusterConfig` and `PlainCluster` have it."""
-
     @property
     def name(self) -> str:
         """What messages call it."""
@@ -42,7 +40,6 @@ class PlainCluster:
 
     @classmethod
     def of(cls, cluster: AddressedCluster) -> Self:
-        """Return the same cluster."""
         return cls(name=cluster.name, alias=cluster.alias, properties=dict(cluster.properties), folder=cluster.folder)
 
 

@@ -15,8 +15,6 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """What a property's value may be."""
-
     TEXT = "a text"
     SERVERS = "a list of host:port"
     NUMBER = "a number of milliseconds"
@@ -29,8 +27,6 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """One property that a migration file may set."""
-
     kind: Kind = Kind.TEXT
     java: str | None = None
     """The Java client's name where the value is taken as it is; None where `to_java` has a rule or nothing to do."""
@@ -164,11 +160,9 @@ class ClientProperties(dict[str, str]):
     __str__ = __repr__
 
     def hides(self, name: str) -> bool:
-        """Return whether the value of a property must never be shown."""
         return name in self.referred or is_secret(name)
 
     def masked(self, text: str) -> str:
-        """Return a text, a message of Spark's perhaps, without any value that must never be shown."""
         return _without(self._hidden(), text)
 
     def _hidden(self) -> set[str]:
@@ -176,7 +170,6 @@ class ClientProperties(dict[str, str]):
 
 
 def masked(text: str) -> str:
-    """Return what a client says without any secret that this process has resolved."""
     return _without(tuple(_KNOWN), text)
 
 
@@ -187,6 +180,5 @@ def _without(values: Iterable[str], text: str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a property's value must never be shown, by its name in either client, in Spark or in Hadoop."""
     known = ALLOWED.get(name)
     return (known is not None and known.kind is Kind.SECRET) or bool(_SECRET.search(name))

@@ -127,7 +127,6 @@ def _check_value(name: str, value: str, where: str) -> None:
 
 
 def _check_text(name: str, value: str, where: str) -> None:
-    """Check a value that may have come from a reference, so that it is not shown."""
     known, key = ALLOWED[name], f"{where}.{name}"
     if known.kind is Kind.PEM and "-----BEGIN " not in value:
         raise ConfigError(

@@ -34,8 +34,6 @@ _OPTIONS: Final = ("user", "password", "ca", "certificate", "key", "key_password
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorAddress:
-    """One connector, and the workers that may be asked about it."""
-
     workers: tuple[str, ...]
     """Their addresses, each with the path that stands before `/connectors`; of one scheme and path."""
     connector: str
@@ -83,12 +81,10 @@ class ConnectorAddress:
 
     @property
     def stated(self) -> Mapping[str, str]:
-        """How to sign on, by the keys of the migration file; secrets are references."""
         return {name: value for name in _OPTIONS if (value := getattr(self.sign_on, name)) is not None}
 
     @property
     def root(self) -> str:
-        """What stands for it among the places that may be read: the URI, with how to sign on."""
         return f"{self.uri}?{urlencode(self.stated)}" if self.stated else self.uri
 
 
@@ -112,17 +108,14 @@ def _sign_on(match: re.Match[str]) -> SignOn | None:
 
 
 def is_connector(uri: str) -> bool:
-    """Return whether a URI is of a connector, and of no folder, file or table."""
     return uri.partition("://")[0] in SCHEMES
 
 
 def one_cluster(workers: tuple[str, ...]) -> bool:
-    """Return whether addresses can be named by one URI: all of one scheme and path."""
     return len({(scheme, path) for scheme, _, path in map(_parts, workers)}) == 1
 
 
 def _parts(worker: str) -> tuple[str, str, str]:
-    """Return scheme, host and path of a worker's address."""
     match = _URL.fullmatch(worker)
     if match is None:
         raise ValueError("expected http://HOST:PORT or https://HOST:PORT of a worker")

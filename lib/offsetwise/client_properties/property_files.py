@@ -69,8 +69,6 @@ _STORE_FIX: Final = "Offsetwise reads PEM; write {name} with its path ({how})"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenCluster:
-    """How to reach a cluster, as a migration file may say it."""
-
     properties: Mapping[str, str]
     """librdkafka's names; secrets are references, paths absolute."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -139,7 +137,6 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _check_text(name: str, value: str, where: str) -> None:
-    """Refuse values that no client could use as they are. They are not shown."""
     if _FROM_PROVIDER.fullmatch(value) and not _FROM_ENVIRONMENT.fullmatch(value):
         raise ConfigError(
             f"{where}: {name}: expected a value or ${{env:NAME}}, found a reference to a configuration provider of "
@@ -183,7 +180,6 @@ def _unescaped(text: str) -> str:
 
 
 def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return the properties under librdkafka's names, and those that are left out, with the reason."""
     results: dict[str, str] = {}
     left_out: list[tuple[str, str]] = []
     nameless = 0
@@ -228,7 +224,6 @@ def _login(config: str, left_out: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _stores(given: Mapping[str, str], left_out: list[tuple[str, str]]) -> dict[str, str]:
-    """Return what the Java client's trust and key stores are in librdkafka."""
     results: dict[str, str] = {}
     trust = given.get("ssl.truststore.location")
     if trust is not None and given.get("ssl.truststore.type", "").upper() == "PEM":

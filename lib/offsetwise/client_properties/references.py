@@ -1,5 +1,3 @@
-"""References to secrets and texts: environment variables and files."""
-
 from __future__ import annotations
 
 import os
@@ -34,12 +32,10 @@ def lent(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def lent_now() -> Mapping[str, str]:
-    """Return what `lent` lends to this thread, for a process that it asks."""
     return _LENT.get()
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value refers to an environment variable or a file."""
     return bool(_ENVIRONMENT.fullmatch(value)) or value.startswith("file:")
 
 

@@ -31,7 +31,6 @@ _MIGRATIONS: Final = ("spark.master", "spark.remote", "spark.submit.deployMode")
 def with_secrets(
     remote: str | None, conf: Mapping[str, str], change: Callable[[str, str], str]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return address and configuration with `change(key, value)` in the place of every secret."""
     results = {name: change(f"spark.conf.{name}", value) if is_secret(name) else value for name, value in conf.items()}
     return (remote and _TOKEN.sub(lambda match: change("spark.remote", match[0]), remote)), results
 
@@ -135,7 +134,6 @@ def _is_variable(value: str) -> bool:
 
 
 def redaction(conf: ClientProperties) -> dict[str, str]:
-    """Return the setting by which Spark hides secrets on its own pages and in its event log."""
     theirs = conf.get(_REDACTION, _SPARKS_OWN_SECRETS)
     named = "|".join(re.escape(name) for name in sorted(conf.referred))
     return {_REDACTION: f"(?:{theirs})|(?i:{SENSITIVE_NAMES})" + (f"|^(?:{named})$" if named else "")}

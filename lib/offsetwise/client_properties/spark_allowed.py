@@ -76,7 +76,6 @@ LOCAL_MASTER: Final = re.compile(r"local(\[(\*|[0-9]{1,4})(,[0-9]{1,4})?\])?")
 
 
 def spark_names() -> str:
-    """Return a pattern of every name that a migration file may set."""
     return f"^({'|'.join([*map(re.escape, sorted(ALLOWED_OF_SPARK)), *_STORES])})$"
 
 

@@ -18,8 +18,6 @@ from offsetwise.translation.mirror import find_flow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mirrored:
-    """How far one partition was mirrored, by its newest sync."""
-
     topic: str
     """The old name."""
     partition: int
@@ -34,7 +32,6 @@ class Mirrored:
 
     @property
     def apart(self) -> int | None:
-        """How many more offsets the old log holds behind the sync than the new one; None where either is unknown."""
         return None if self.old_behind is None or self.new_behind is None else self.old_behind - self.new_behind
 
 
@@ -53,8 +50,6 @@ class Beat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorHealth:
-    """What MirrorMaker's own topics say about the flow of a migration."""
-
     partitions: tuple[Mirrored, ...]
     beats: tuple[Beat, ...]
     topics: tuple[tuple[str, MirrorTopic], ...]
@@ -68,7 +63,6 @@ class MirrorHealth:
 
 
 def mirror_health(old: ReadCluster | None, new: ReadCluster | None) -> MirrorHealth:
-    """Return how far the mirror got, from whichever clusters were read."""
     states = {side: MirrorState() if read is None else read.snapshot.mirror for side, read in _sides(old, new)}
     aliases = {side: "" if read is None else read.snapshot.alias for side, read in _sides(old, new)}
     separator = next((cluster.separator for cluster in (old, new) if cluster is not None), ".")

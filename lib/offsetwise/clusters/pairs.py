@@ -12,8 +12,6 @@ from offsetwise.model import TopicState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDifference:
-    """One thing in which the two topics of a pair differ."""
-
     what: str
     """`topic`, `partitions`, or the name of a configuration."""
     old: str | None
@@ -23,8 +21,6 @@ class TopicDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPair:
-    """A topic on the old cluster and its counterpart on the new one."""
-
     old_name: str | None
     new_name: str | None
     old: TopicState | None
@@ -34,17 +30,14 @@ class TopicPair:
 
     @property
     def name(self) -> str:
-        """The old name, or the new one of a topic that only the new cluster has."""
         return self.old_name or self.new_name or ""
 
     @property
     def key(self) -> tuple[str | None, str | None]:
-        """What tells it from all others: its two names."""
         return self.old_name, self.new_name
 
     @property
     def described(self) -> bool:
-        """Whether both topics are there and were read."""
         return all(topic is not None and topic.error is None for topic in (self.old, self.new))
 
 
@@ -68,7 +61,6 @@ def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[Topic
 
 
 def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
-    """Return the differences of the two topics; nothing where one of them was not read."""
     if pair.old is None or pair.new is None:
         return _missing(pair) if pair.both_read else ()
     if not pair.described:

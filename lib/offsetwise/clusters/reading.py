@@ -34,8 +34,6 @@ from offsetwise.streams.reader import access_of, has_mirror_topic, read_cluster,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCluster:
-    """A snapshot of one cluster, and what the migration file says about its topics."""
-
     snapshot: Snapshot
     counterparts: Mapping[str, str]
     """What its topics are called on the other cluster; topics of neither side of the migration are left out."""
@@ -47,8 +45,6 @@ class ReadCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinimumAcls:
-    """The commands that let the user of one cluster read what the migration needs."""
-
     cluster: Cluster
     topics: tuple[str, ...]
     commands: tuple[AclCommand, ...]
@@ -68,7 +64,6 @@ def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadClus
 
 
 def recorded(migration: Migration, cluster: Cluster, which: Bundled = Bundled.SPARK) -> ReadCluster:
-    """Return the recorded snapshot of a sample migration."""
     path = which.file(f"{cluster}.json")
     snapshot: Snapshot = files.load(path.read_bytes(), "snapshot", subject=path.name)
     return _named(migration, snapshot)
@@ -172,7 +167,6 @@ def _named(migration: Migration, snapshot: Snapshot) -> ReadCluster:
 
 
 def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the topics that the migration names, by their names on this cluster, and the checkpoints not read."""
     results, unread = _checkpoints(migration)
     old = {position.topic for read in results.values() for position in read}
     old |= set(migration.topics.map)
@@ -181,7 +175,6 @@ def _topics(migration: Migration, cluster: Cluster) -> tuple[tuple[str, ...], tu
 
 
 def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, ...]], tuple[str, ...]]:
-    """Return the positions of each checkpoint, and the checkpoints that could not be read."""
     results, unread = {}, []
     for checkpoint in migration.checkpoints:
         try:

@@ -20,8 +20,6 @@ _FOREVER: Final = "-1"
 
 
 class RetentionMethod(StrEnum):
-    """What the answer was derived from."""
-
     RECORD_TIME = "record time + retention.ms"
     RATE = "rate between two readings"
     NEVER = "no limit"
@@ -31,8 +29,6 @@ class RetentionMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderPosition:
-    """A position that stands in a log, whose it is, and the time of the record there."""
-
     of: str
     partition: TopicPartition
     offset: AnyPosition
@@ -41,8 +37,6 @@ class ReaderPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionDeadline:
-    """When retention can reach a position."""
-
     position: ReaderPosition
     at_ms: int | None
     """Epoch ms; None where it never does, has already, or nobody can tell."""

@@ -105,16 +105,13 @@ class Scene:
         return self.live and self.translate is not None
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
-        """Return what a log holds; None where the cluster has no such partition."""
         return self.partitions[cluster].log(topic, partition)
 
     def twins(self, topic: str) -> Twins:
-        """Return what both clusters hold of a topic of the old one."""
         old, new = (self.partitions[side] for side in (Cluster.OLD, Cluster.NEW))
         return Twins(topic, self.migration.new_topic(topic), old, new)
 
     def group(self, cluster: Cluster) -> GroupState | None:
-        """Return the compared group on one cluster."""
         return (self.old if cluster is Cluster.OLD else self.new).group(self.subject.group)
 
 
@@ -171,7 +168,6 @@ def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate
 
 
 def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[PositionStanding]:
-    """Hold every position against what both clusters have under its own topic's name."""
     for position in positions:
         if position.states_offset and position.offset is not None:
             renamed = position.new_topic != position.topic
@@ -184,7 +180,6 @@ def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[PositionS
 
 
 def assemble(scene: Scene, matches: Sequence[Match], belongs_to: BelongsTo) -> Comparison:
-    """Build the comparison: rows, their findings, the migration's findings, the sums."""
     judged = [_judged(scene, match, belongs_to) for match in matches]
     rows = tuple(row for row, _ in judged)
     overall = judge_migration(_migration_case(scene, rows, belongs_to))
@@ -256,7 +251,6 @@ def _positions(
     positions: Iterable[SourcePosition | GroupOffset],
     processed: Callable[[AnyPosition], AnyPosition | None] | None = None,
 ) -> Iterator[Query]:
-    """Join positions with what both clusters hold of their partitions."""
     topic, twins = None, None
     for at in positions:
         if twins is None or at.topic != topic:
@@ -277,7 +271,6 @@ def _positions(
 
 
 def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
-    """Add the partitions of the same topics that the job has no position for, behind each topic's own."""
     by_topic: dict[tuple[str, str], list[Query]] = {}
     for position in stated:
         by_topic.setdefault((position.of.source, position.topic), []).append(position)
@@ -293,7 +286,6 @@ def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
 
 
 def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
-    """Return, by source and topic, the partitions that the job knows and has no offset for: they are no new ones."""
     sources = scene.subject.read.sources if scene.subject.read is not None else ()
     results: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for source in sources:

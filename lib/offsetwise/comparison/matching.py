@@ -22,8 +22,6 @@ Result = TypeVar("Result")
 
 
 class Run(Protocol):
-    """Lets tasks be done, wherever that is."""
-
     def __call__(
         self,
         work: Callable[[Sequence[Task]], list[Result]],
@@ -46,8 +44,6 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What the records of both streams said."""
-
     matches: tuple[Match, ...]
     """A position for each shard of the new streams."""
     belongs: BelongsTo | None
@@ -95,8 +91,6 @@ Identified = Callable[[bytes, bytes], tuple[str, int]]
 
 
 class CopiesOf(Protocol):
-    """The function `copies_of` of the module `matching` of a stream that holds copies."""
-
     def __call__(self, scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
         """Return what reads a topic of the new cluster.
 
@@ -110,8 +104,6 @@ class CopiesOf(Protocol):
 
 
 class Matching(Protocol):
-    """The function `match_records` of a stream's module `matching`."""
-
     def __call__(self, scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
         """Find the place of a job in each shard of other streams.
 
@@ -128,12 +120,10 @@ class Matching(Protocol):
 
 
 def copies_of(scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
-    """Return what reads a topic of the new cluster, of whichever stream; see `CopiesOf`."""
     of: CopiesOf = matching_of(scene.migration.target.stream).copies_of
     return of(scene, topic, run, salt, identified)
 
 
 def matching_of(stream: str) -> ModuleType:
-    """Return the module of a stream that holds what `Matching` and `CopiesOf` describe."""
     module: ModuleType = MATCHING.load(stream)
     return module

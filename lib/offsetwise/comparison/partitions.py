@@ -21,7 +21,6 @@ class PartitionIndex:
         self._logs: Final[dict[str, Mapping[int, LogRange]]] = {}
 
     def get(self, at: TopicPartition) -> PartitionState | None:
-        """Return the state of a partition; None where the cluster has no such one."""
         states = self._states.get(at.topic)
         if states is None:
             states = {state.partition: state for state in self._partitions(at.topic)}
@@ -29,7 +28,6 @@ class PartitionIndex:
         return states.get(at.partition)
 
     def logs(self, topic: str) -> Mapping[int, LogRange]:
-        """Return what the partitions of a topic hold, by their numbers."""
         logs = self._logs.get(topic)
         if logs is None:
             logs = self._logs[topic] = {state.partition: state.log for state in self._partitions(topic)}
@@ -41,7 +39,6 @@ class PartitionIndex:
         return _UNREAD if unread is not None and unread.error else None
 
     def log(self, topic: str, partition: int) -> LogRange | None:
-        """Return what a log holds; None where the cluster has no such partition."""
         log = self.logs(topic).get(partition)
         return self.unlisted(topic) if log is None else log
 
@@ -64,9 +61,7 @@ class Twins:
 
     @property
     def partitions(self) -> set[int]:
-        """The numbers of all partitions that either cluster lists."""
         return {*self._old, *self._new}
 
     def logs(self, partition: int) -> tuple[LogRange | None, LogRange | None]:
-        """Return what the old and the new log hold; None where the cluster has no such partition."""
         return self._old.get(partition, self._unlisted_old), self._new.get(partition, self._unlisted_new)

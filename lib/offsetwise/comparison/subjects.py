@@ -27,8 +27,6 @@ _STATE_IT: Final = "State the name of the stream as `job.stream` at the checkpoi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSubject(Subject):
-    """Who is moved, with what was read of it."""
-
     read: Checkpoint | None = None
     """None of a group, and of a checkpoint that cannot be read."""
     traits: JobTraits = field(default_factory=JobTraits)
@@ -61,7 +59,6 @@ class ReadSubject(Subject):
         sink: SinkAnswer | None = None,
         stated: BelongsTo | None = None,
     ) -> ReadSubject:
-        """Put together who is moved by a migration."""
         traits = traits or migration.group_job(subject.group)
         return cls(
             kind=subject.kind,
@@ -77,12 +74,10 @@ class ReadSubject(Subject):
 
     @property
     def of_file(self) -> bool:
-        """Whether its positions stand in a file, and a setting says where it begins in other partitions."""
         return self.read is not None and self.read.details.begins_by_setting
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups that belong to it: itself, or the one that the checkpoint's job commits to."""
         return tuple(name for name in (self.group, self.traits.commits_to) if name is not None)
 
     def positions(self, source: CheckpointSource) -> tuple[SourcePosition, ...]:
@@ -100,7 +95,6 @@ class ReadSubject(Subject):
         return () if self.kinds is not None and source.kind not in self.kinds else source.undecided
 
     def completed(self, snapshot: Snapshot, migration: Migration) -> Snapshot:
-        """Return a snapshot with what only its positions tell of partitions; see `ports.stream.Complete`."""
         sources = () if self.read is None else self.read.sources
         positions: list[SourcePosition] = []
         ranges: dict[str, tuple[ShardRange, ...]] = {}
@@ -121,7 +115,6 @@ class ReadSubject(Subject):
         return tuple(sorted({offset.topic for offset in group.positions})) if group is not None else ()
 
     def internal_topics(self, old: Snapshot | None) -> tuple[str, ...]:
-        """Return the topics of the old cluster that it makes itself, of an application of Kafka Streams."""
         group = old.group(self.group) if old is not None else None
         return group.internal_topics if group is not None else ()
 

@@ -1,5 +1,3 @@
-"""What single values of a migration file may be."""
-
 from __future__ import annotations
 
 import os
@@ -31,7 +29,6 @@ def _text_of_scalar(value: object) -> object:
 
 
 def is_uri(location: str) -> bool:
-    """Return whether a location is a URI; else it is a path, which `file:` may stand before."""
     return bool(_SCHEME.match(location))
 
 
@@ -40,19 +37,16 @@ def _absolute(value: str, info: ValidationInfo) -> str:
 
 
 def folder_of(info: ValidationInfo) -> str | None:
-    """Return the folder of the file that is read; None where no file is."""
     base = (info.context or {}).get("base")
     return None if base is None else str(base)
 
 
 def beside_the_file(path: str, info: ValidationInfo) -> str:
-    """Return a relative path as one from the file's folder."""
     base = folder_of(info)
     return path if base is None else os.path.normpath(Path(base, path))
 
 
 def located_reference(value: str, info: ValidationInfo) -> str:
-    """Return a reference to a file with its path absolute, and anything else as it is."""
     if not value.startswith("file:"):
         return value
     return f"file:{beside_the_file(value.removeprefix('file:').removeprefix('//'), info)}"
@@ -69,7 +63,6 @@ def _require_visible(value: str) -> str:
 
 
 def repeated(names: Iterable[str]) -> set[str]:
-    """Return the names that come more than once."""
     return {name for name, count in Counter(names).items() if count > 1}
 
 

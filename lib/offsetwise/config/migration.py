@@ -161,17 +161,14 @@ class Migration(Section):
 
     @property
     def is_one(self) -> bool:
-        """Whether both clusters are stated as one and the same."""
         return self.may_be_one and self.source.properties == self.target.properties
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The names of the consumer groups, in the file's order."""
         return tuple(dict.fromkeys(group.name for group in self.groups))
 
     @property
     def all_jobs(self) -> tuple[Subject, ...]:
-        """Every job, in the order of the file: the checkpoints, then the groups."""
         checkpoints = (Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name) for checkpoint in self.checkpoints)
         return (*checkpoints, *(Subject(kind=SubjectKind.GROUP, name=name) for name in self.group_names))
 
@@ -198,11 +195,9 @@ class Migration(Section):
         return self.group_job(job.name) if job.checkpoint is None else self.checkpoint(job.name).job
 
     def group_job(self, name: str | None) -> JobTraits:
-        """Return what the file states about the job of a group; nothing about one that it does not name."""
         return next((group.job for group in self.groups if group.name == name), JobTraits())
 
     def cluster(self, side: Cluster) -> ClusterConfig:
-        """Return the old or the new cluster."""
         return self.source if side is Cluster.OLD else self.target
 
     def named(self, name: str) -> ClusterConfig:
@@ -295,11 +290,9 @@ class Migration(Section):
         )
 
     def new_topic(self, old_topic: str) -> str:
-        """Return the new topic's name of an old topic."""
         return self.topics.rename(old_topic, self.source.alias)
 
     def old_topic(self, new_topic: str) -> str | None:
-        """Return the old topic's name of a new topic, None where no old one maps to it."""
         return self.topics.origin(new_topic, self.source.alias)
 
 
@@ -359,7 +352,6 @@ def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the migration file."""
     results = Migration.model_json_schema()
     cluster = results["$defs"]["ClusterConfig"]
     cluster["required"] = ["properties"]
@@ -395,5 +387,4 @@ def schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the JSON Schema of the migration file as `offsetwise schema migration` prints it."""
     return json.dumps(schema(), indent=1, sort_keys=True) + "\n"

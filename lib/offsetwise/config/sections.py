@@ -1,5 +1,3 @@
-"""The sections of a migration file."""
-
 from __future__ import annotations
 
 import re
@@ -52,7 +50,6 @@ class ClusterConfig(Section):
 
     @property
     def folder(self) -> str | None:
-        """Where the file is that states it; None where no file does."""
         return self._folder
 
     @field_validator("stream")
@@ -189,7 +186,6 @@ class JobTraits(Section):
 
     @property
     def states_reset(self) -> bool:
-        """Whether it is stated where the client of a group begins in a partition without a commit."""
         return self.auto_offset_reset not in (None, OffsetReset.NONE)
 
 
@@ -216,7 +212,6 @@ class PositionsConfig(Section):
 
     @property
     def checkpoint(self) -> CheckpointConfig:
-        """What stands for it among the checkpoints."""
         part = "positions" if self.shape is None else f"positions:{self.shape}"
         return CheckpointConfig(name=self.name, uri=f"{self.file}#{part}", job=self.job, belongs_to=self.belongs_to)
 
@@ -253,7 +248,6 @@ class ConnectConfig(SignedOn):
 
     @property
     def address(self) -> connectors.ConnectorAddress:
-        """Where it is, and how to sign on there."""
         return connectors.ConnectorAddress(
             workers=tuple(url.rstrip("/") for url in self.urls),
             connector=self.connector or self.name,
@@ -262,7 +256,6 @@ class ConnectConfig(SignedOn):
 
     @property
     def checkpoint(self) -> CheckpointConfig:
-        """What stands for it among the checkpoints."""
         group = self.job.commits_to or f"connect-{self.connector or self.name}"
         job = self.job.model_copy(update={"commits_to": group})
         return CheckpointConfig(name=self.name, uri=self.address.uri, job=job, belongs_to=self.cluster)
@@ -289,7 +282,6 @@ class SparkSettings(Section):
 
     @property
     def folder(self) -> str | None:
-        """Where the file is that states it; None where no file does."""
         return self._folder
 
     @model_validator(mode="after")

@@ -1,5 +1,3 @@
-"""How to sign on at services over HTTP, as the migration file states it. Secrets are references."""
-
 from __future__ import annotations
 
 import re
@@ -25,8 +23,6 @@ _OWN: Final = frozenset({"authorization", "connection", "content-length", "host"
 
 
 class SignedOn(Section):
-    """What sections have in common that say how to sign on at a service."""
-
     section: ClassVar[str]
     """Its key in the migration file, for messages."""
     user: Label | None = None
@@ -65,7 +61,6 @@ class SignedOn(Section):
 
     @property
     def sign_on(self) -> SignOn:
-        """How to sign on there."""
         return SignOn(
             user=self.user,
             password=self.password,
@@ -104,12 +99,10 @@ class JobsConfig(SignedOn):
 
     @property
     def sign_on(self) -> SignOn:
-        """How to sign on there."""
         return replace(super().sign_on, headers=tuple(self.headers.items()))
 
 
 def covers(url: str, address: str) -> bool:
-    """Return whether an address is of the same scheme, host and port as a service, and below its path."""
     own, other = urlsplit(url), urlsplit(address)
     path = own.path.rstrip("/")
     return (own.scheme, own.hostname, own.port or _PORTS[own.scheme]) == (

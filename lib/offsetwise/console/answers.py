@@ -51,19 +51,15 @@ class Question(Generic[Answer]):
     def of(
         verb: Callable[[Reader, str, *About, Progress], Found], migration: str, *about: *About, edition: int = 0
     ) -> Question[Found]:
-        """Return the question that a verb of `Reader` answers about a migration."""
         return Question(verb.__name__, migration, about, edition)
 
     def ask(self, reader: Reader, progress: Progress) -> Answer:
-        """Read the answer."""
         answer: Answer = getattr(reader, self.verb)(self.migration, *self.about, progress)
         return answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedAnswer(Generic[Answer]):
-    """An answer in memory. `id` changes whenever it is read again: caches of what is derived use it."""
-
     id: int
     at: datetime
     """When reading it ended, UTC."""
@@ -74,8 +70,6 @@ class CachedAnswer(Generic[Answer]):
 
 @dataclass(slots=True, kw_only=True)
 class Reading(Generic[Answer]):
-    """A question being answered: what is done now, and in the end the outcome."""
-
     outcome: Future[Answer]
     steps: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
     """Done and total by step, in the order in which the steps began."""
@@ -99,7 +93,6 @@ class Reading(Generic[Answer]):
         self.steps[step] = (done, total)
 
     def elapsed_s(self) -> float:
-        """Return the seconds since it began."""
         return time.monotonic() - self.began_s
 
     def remaining_s(self, step: str) -> float | None:
@@ -112,7 +105,6 @@ class Reading(Generic[Answer]):
 
     @property
     def error(self) -> BaseException | None:
-        """What it failed with; None while it goes on."""
         return self.outcome.exception() if self.outcome.done() else None
 
 
@@ -139,7 +131,6 @@ class Answers:
         self._ids = 0
 
     def recorded(self, question: Question[Any]) -> bool:
-        """Return whether it is answered from the bundled sample: there is nothing to read, then."""
         return question.verb not in LIVE_ONLY and question.migration in self._recorded
 
     def cached(self, question: Question[Answer]) -> CachedAnswer[Answer] | None:
@@ -155,7 +146,6 @@ class Answers:
         return self._hold(question, question.ask(self._reader, no_progress))
 
     def read(self, question: Question[Answer]) -> Reading[Answer]:
-        """Begin to read the answer, or join the reading that is under way."""
         self._admit()
         with self._lock:
             under_way = self._readings.get(question)
@@ -170,7 +160,6 @@ class Answers:
         return reading
 
     def reading(self, question: Question[Answer]) -> Reading[Answer] | None:
-        """Return the last reading of an answer, running or failed; None if there is none or it succeeded."""
         self._admit()
         with self._lock:
             return self._readings.get(question)
@@ -202,7 +191,6 @@ class Answers:
 
     @property
     def reader(self) -> Reader:
-        """What answers without being waited for: the background samplers, and drafting from what was read."""
         self._admit()
         return self._reader
 
@@ -227,7 +215,6 @@ class Answers:
         reading.outcome.set_result(answer)
 
     def _hold_each(self, migration: str, comparisons: Comparisons) -> int:
-        """Hold the comparisons of a migration's subjects as they come, and say how many came."""
         count = 0
         for subject, outcome in comparisons:
             question = Question.of(Reader.comparison, migration, subject)
@@ -266,13 +253,11 @@ _current_lock: Final = threading.Lock()
 
 
 def use(reader: Reader) -> None:
-    """Read from here in this process from now on."""
     with _current_lock:
         _current[:] = [Answers(reader, admit=require_viewer)]
 
 
 def end() -> None:
-    """Stop what is being read for this process, at its end."""
     with _current_lock:
         for answers in _current:
             answers.end()

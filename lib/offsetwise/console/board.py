@@ -43,26 +43,20 @@ SET_UP: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """A board, and who sits before it."""
-
     board: Board
     person: Person | None
     """None for nobody signed in, who may still look where sign-in is optional."""
 
     @property
     def demo(self) -> bool:
-        """Whether it is the demonstration."""
         return self.board.is_demo
 
     @property
     def who(self) -> str:
-        """Distinguishes people in one session."""
         return "nobody" if self.person is None else f"{self.person.issuer} {self.person.subject}"
 
 
 class _Boards:
-    """The boards of this process, each opened when somebody first needs it."""
-
     def __init__(self, reviews: Callable[[], Reviews], demo_reviews: Callable[[], Reviews]) -> None:
         self._reviews = reviews
         self._demo_reviews = demo_reviews
@@ -116,7 +110,6 @@ def playing() -> Role | None:
 
 
 def keep_in_address() -> None:
-    """Let the address name the part that is played: a link, or a reload, goes on with it."""
     part = playing()
     if part is None:
         st.query_params.pop(PART, None)
@@ -132,7 +125,6 @@ def offers_demonstration() -> bool:
 
 
 def play(part: Role | None) -> None:
-    """Play a part of the demonstration in this session, or none. For a button's callback."""
     st.session_state[PART] = _NOBODY if part is None else part.value
 
 
@@ -155,7 +147,6 @@ def person() -> Person | None:
 
 
 def seat() -> Seat | None:
-    """Return board and person; where there is no board, say how to set it up, and offer the demonstration."""
     current = board()
     if current is None:
         not_set_up()
@@ -164,7 +155,6 @@ def seat() -> Seat | None:
 
 
 def not_set_up() -> None:
-    """Show that nothing can be approved here, how that is set up, and how to try it without."""
     blocks.empty(
         "Nobody can sign in here, so no plan can be drafted or approved.",
         "Everything under Explore works without. To set it up:\n\n"

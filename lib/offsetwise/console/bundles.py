@@ -20,8 +20,6 @@ from offsetwise.review.bundle import MAX_PACKED_BYTES, Bundle, open_bundle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handed:
-    """One bundle as it was handed over."""
-
     name: str
     """Of its file."""
     data: bytes
@@ -29,7 +27,6 @@ class Handed:
 
     @property
     def migration(self) -> str:
-        """What its comparison is called among the migrations."""
         return f"{self.bundle.plan.migration} (bundle {self.bundle.plan_digest[:8]})"
 
 
@@ -37,8 +34,6 @@ _handed: list[Handed] = []
 
 
 class _WithoutFile(dict[str, Migration]):
-    """Migrations by name; of a bundle there is none."""
-
     def __missing__(self, name: str) -> Migration:
         raise ConfigError(
             f"{name}: expected a migration file, and a bundle has none: it holds the comparison and both snapshots. "
@@ -64,16 +59,13 @@ class BundleReader(Reader):
         }
 
     def offered(self) -> tuple[Offered, ...]:
-        """Return the sample, the migrations of the files, and the bundles."""
         return (*super().offered(), *(_offered(name, comparison) for name, comparison in self._observed.items()))
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
-        """Compare; of a bundle, give the comparison in it."""
         comparison = self._observed.get(migration)
         return super().comparison(migration, subject, progress) if comparison is None else comparison
 
     def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
-        """Read one cluster; of a bundle, give the snapshot in it."""
         comparison = self._observed.get(migration)
         if comparison is None:
             return super().cluster(migration, cluster, progress)
@@ -83,17 +75,14 @@ class BundleReader(Reader):
         return ReadCluster(snapshot=comparison.snapshots[1], counterparts={new: old for old, new in pairs}, link=None)
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
-        """Return a comparison with the clusters as it read them."""
         return self._observed.get(migration) or super().observed(migration, subject, comparison)
 
     def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:
-        """Look up what was sampled lately; of a bundle, nothing was."""
         return None if migration in self._observed else super().lag(migration, subject, window_ms, progress)
 
     def lag_of_partition(
         self, migration: str, subject: Subject, window_ms: int, key: Key, progress: Progress
     ) -> PartitionView | None:
-        """Look up what was sampled lately of one partition."""
         return (
             None
             if migration in self._observed
@@ -112,12 +101,10 @@ def load(paths: Sequence[Path]) -> tuple[Handed, ...]:
 
 
 def use(handed: Sequence[Handed]) -> None:
-    """Offer these in this process from now on."""
     _handed[:] = handed
 
 
 def bundles_of_process() -> tuple[Handed, ...]:
-    """Return those that are offered."""
     return tuple(_handed)
 
 

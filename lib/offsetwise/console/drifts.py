@@ -17,16 +17,12 @@ from offsetwise.workflow.drifting import ReadPart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOf:
-    """A plan, known by its digest."""
-
     digest: str
     plan: Plan = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlansOf:
-    """The plans of a set, known by its digest."""
-
     digest: str
     plans: tuple[PlanOf, ...] = field(compare=False)
     """In its order, all of one migration."""

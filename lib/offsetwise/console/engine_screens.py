@@ -15,8 +15,6 @@ from offsetwise.registry import SCREENS
 
 
 class EngineScreen(Protocol):
-    """What the module has that draws an engine's part of the screens."""
-
     __name__: str
 
     @property

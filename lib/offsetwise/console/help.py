@@ -75,14 +75,11 @@ _DEEPEST: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A stretch of a document: Markdown, or an example to copy."""
-
     text: str
     example: bool
 
 
 def topics() -> tuple[str, ...]:
-    """Return what the page is about, by the names that `about` in the address has."""
     return tuple(_TOPICS)
 
 
@@ -97,7 +94,6 @@ def questions() -> Mapping[str, str]:
 
 
 def of_page(page: str) -> None:
-    """Draw what a page answers, the part of Help that is about it, and the way to the rest."""
     st.markdown(f"**{questions()[page]}**")
     topic, part = _PAGES.get(page, ("Start", None))
     if part is not None:
@@ -108,7 +104,6 @@ def of_page(page: str) -> None:
 
 
 def draw() -> None:
-    """Draw the whole screen. A link that names a code opens it."""
     if "code" in st.query_params and "about" not in st.query_params:
         st.session_state.setdefault("about", FINDINGS)
     with st.container(horizontal=True):
@@ -121,7 +116,6 @@ def draw() -> None:
 
 
 def _results(words: str) -> None:
-    """Draw a link to every part of Help that has all the words, with the first line that has one of them."""
     results = search(words)
     if not results:
         blocks.empty("No part of Help has all these words.", "Use fewer words, or other ones.")
@@ -258,7 +252,6 @@ def document(name: str, part: str | None = None) -> tuple[Part, ...]:
 
 
 def _cut(body: str, heading: str) -> str:
-    """Return what stands under a heading, up to the next one that is not below it."""
     lines: list[str] = []
     level, fenced = (0 if heading else _DEEPEST), False
     for line in body.splitlines(keepends=True):

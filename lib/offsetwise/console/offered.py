@@ -16,8 +16,6 @@ from offsetwise.review.exports import Destination, destination_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """A migration that the browser may pick, by name only."""
-
     name: str
     old: str
     new: str
@@ -45,21 +43,17 @@ class Offered:
         return not self.recorded and len(self.subjects) > 1
 
     def waves_of(self, subject: Subject) -> tuple[str, ...]:
-        """Return the waves that a job is in."""
         return tuple(name for name, jobs in self.waves if subject in jobs)
 
     @property
     def recorded_from(self) -> str:
-        """What the answers of a bundled sample were recorded from."""
         return "two streams on local servers" if self.may_be_one else "two real clusters"
 
     def address(self, subject: Subject) -> dict[str, str]:
-        """Return what leads a page to these positions, as its query."""
         return {"migration": self.name, "of": str(subject)}
 
 
 def offer_of(migration: Migration, name: str, *, recorded: bool, folder: Path | None = None) -> Offered:
-    """Return how a migration is offered under a name; `recorded` tells a bundled sample."""
     groups = () if recorded else tuple(Subject(kind=SubjectKind.GROUP, name=group) for group in migration.group_names)
     sinks = (
         (_checkpoint(checkpoint.name), transactions_of(str(_checkpoint(checkpoint.uri)).rstrip("/")))
@@ -87,5 +81,4 @@ def _checkpoint(name: str) -> Subject:
 
 
 def free_name(name: str, used: set[str]) -> str:
-    """Return a name that no other migration has."""
     return name if name not in used else next(text for n in range(2, 1_000) if (text := f"{name} ({n})") not in used)

@@ -95,7 +95,6 @@ class Reader:
         self._cutovers: dict[str, tuple[RecordedLook, ...]] = {}
 
     def offered(self) -> tuple[Offered, ...]:
-        """Return the samples and the migrations of the files."""
         return tuple(
             offer_of(migration, name, recorded=name in self._samples, folder=self._sources.get(name, (None, None))[1])
             for name, migration in self._migrations.items()
@@ -123,56 +122,46 @@ class Reader:
                     yield subject, self._observations.keep(migration, subject, outcome)
 
     def reconciliation(self, migration: str, topic: str, progress: Progress) -> Reconciliation:
-        """Count a topic on the live clusters; of the sample, give what was recorded with it."""
         if migration in self._samples:
             return workflow.sample_reconciliation(topic, self._samples[migration])
         with self._spark.in_use():
             return workflow.reconcile(self._migrations[migration], topic, progress=progress)
 
     def cluster(self, migration: str, cluster: Cluster, progress: Progress) -> ReadCluster:
-        """Read one live cluster; of the sample, give what was recorded with it."""
         if migration in self._samples:
             return clusters.recorded(self._migrations[migration], cluster, self._samples[migration])
         return clusters.read(self._migrations[migration], cluster, progress)
 
     def connection(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[Step, ...]:
-        """Try to reach one cluster."""
         return clusters.try_connection(self._migrations[migration], cluster, progress)
 
     def permissions(self, migration: str, cluster: Cluster, progress: Progress) -> Permissions:
-        """Ask one cluster what its user may do."""
         return clusters.read_permissions(self._migrations[migration], cluster, progress)
 
     def minimum_acls(self, migration: str, cluster: Cluster, progress: Progress) -> MinimumAcls:
-        """Return how to grant what reading needs."""
         progress("read the checkpoints", 0, 1)
         return clusters.minimum_acls(self._migrations[migration], cluster)
 
     def standings(self, migration: str, cluster: Cluster, progress: Progress) -> tuple[ReaderPosition, ...]:
-        """Read the positions in the logs of one cluster."""
         return clusters.standings(self._migrations[migration], cluster, progress)
 
     def checkpoint_reading(
         self, migration: str, name: str, retained: int | None, progress: Progress
     ) -> CheckpointReading:
-        """Read a checkpoint, or another retained one of its job by its id, with what its page shows beside it."""
         progress("read the checkpoint", 0, 1)
         reading = workflow.checkpoint_reading(self._migrations[migration], name, retained=retained)
         return replace(reading, checkpoint=self._as_recorded(migration, reading.checkpoint))
 
     def fitting_repairs(self, migration: str, name: str, progress: Progress) -> tuple[FittingRepair, ...]:
-        """Read which repairs a checkpoint fits. Nothing is written."""
         progress("read the checkpoint", 0, 1)
         of = self._migrations[migration]
         return workflow.fitting_repairs(of.checkpoint(name).uri, roots=of.checkpoint_roots)
 
     def batch_files(self, migration: str, name: str, batch: int, progress: Progress) -> BatchFiles:
-        """Read the files of one batch as they stand."""
         progress("read the batch's files", 0, 1)
         return workflow.batch_files(self._migrations[migration], name, batch)
 
     def state_rows(self, migration: str, name: str, progress: Progress) -> StateRows:
-        """Count the rows of a checkpoint's state stores, on Spark."""
         with self._spark.in_use():
             return workflow.state_rows(self._migrations[migration], name, progress=progress)
 
@@ -207,7 +196,6 @@ class Reader:
         return workflow.sample_sink(self._samples[migration]) if migration in self._samples else None
 
     def fleet(self, migration: str, progress: Progress) -> Fleet:
-        """Read all checkpoints of a migration."""
         with self._spark.in_use():
             fleet = workflow.fleet(self._migrations[migration], progress=progress)
         if migration not in self._samples:
@@ -256,7 +244,6 @@ class Reader:
             return drifts.live(self._migration_of(migration), of, progress)
 
     def draft_set(self, migration: str, request: SetRequest, progress: Progress) -> DraftedJobs:
-        """Draft a plan for each of some jobs, from what was compared lately or is compared for it."""
         compared = {
             job: observation for job in request.jobs if (observation := self._observations.newest(migration, job))
         }
@@ -265,7 +252,6 @@ class Reader:
             return draft_jobs(self._migrations[migration], request, compared, keep, progress)
 
     def _migration_of(self, migration: str) -> Migration:
-        """Return the live migration that plans name."""
         migrations = [
             candidate
             for name, candidate in self._migrations.items()
@@ -281,14 +267,12 @@ class Reader:
         return migrations[0]
 
     def lag(self, migration: str, subject: Subject, window_ms: int, progress: Progress) -> LagView | None:
-        """Look up what was sampled lately."""
         progress("read the samples", 0, 1)
         return lag_view(self._archive(migration), self._subject(migration, subject), window_ms)
 
     def lag_of_partition(
         self, migration: str, subject: Subject, window_ms: int, key: Key, progress: Progress
     ) -> PartitionView | None:
-        """Look up what was sampled lately of one partition."""
         progress("read the partition's samples", 0, 1)
         return partition_view(self._archive(migration), self._subject(migration, subject), key, window_ms)
 
@@ -298,34 +282,27 @@ class Reader:
         return None if live is None else self._spark.open(live.spark)
 
     def sampling(self, migration: str) -> Sampling | None:
-        """Return what this process's sampler of a migration does."""
         return self._samplers.sampling(migration)
 
     def start_sampling(self, migration: str, every_s: float) -> None:
-        """Sample a migration in this process. A bundled sample has no clusters to sample."""
         if migration not in self._samples:
             self._samplers.start(migration, self._migrations[migration], every_s)
 
     def stop_sampling(self, migration: str) -> None:
-        """Stop sampling it."""
         self._samplers.stop(migration)
 
     def status_watch(self, migration: str) -> WatchedStatus | None:
-        """Return what looks at a migration's jobs have shown; None where nobody asked to watch them."""
         return self._statuses.watched(migration)
 
     def watch_status(self, migration: str, still_for_s: float) -> None:
-        """Watch how far a migration's jobs come, in a process beside this one. A recorded one has nothing to watch."""
         if migration in self._sources:
             file, folder = self._sources[migration]
             self._statuses.start(migration, statuses.command(file, folder, still_for_s=still_for_s))
 
     def stop_status(self, migration: str) -> None:
-        """Watch no more."""
         self._statuses.stop(migration)
 
     def recorded_cutover(self, migration: str) -> tuple[RecordedLook, ...]:
-        """Return the looks of the cutover that was recorded with a sample; empty where none was."""
         if migration not in self._samples:
             return ()
         with self._lock:
@@ -334,11 +311,9 @@ class Reader:
             return self._cutovers[migration]
 
     def close(self) -> None:
-        """End the processes that watch for this one."""
         self._statuses.close()
 
     def observed(self, migration: str, subject: Subject, comparison: Comparison) -> Comparison | None:
-        """Return a comparison with the clusters as it read them."""
         if migration in self._samples:
             return workflow.with_sample_snapshots(comparison, self._samples[migration])
         return self._observations.of(migration, subject, comparison)
@@ -346,13 +321,11 @@ class Reader:
     def strategies(
         self, migration: str, subject: Subject, comparison: Comparison, *, sink_rewound: bool
     ) -> tuple[Strategy, ...]:
-        """Judge the ways in which the job can move."""
         return judge_strategies(
             comparison, self._migrations[migration], checkpoint=subject.checkpoint, sink_rewound=sink_rewound
         )
 
     def draft(self, migration: str, subject: Subject, full: Comparison, request: DraftRequest, drafted_at: str) -> Plan:
-        """Draft a plan from what was read."""
         return workflow.draft(self._migrations[migration], subject, request, drafted_at=drafted_at, comparison=full)
 
     def _archive(self, migration: str) -> Archive:

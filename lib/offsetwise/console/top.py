@@ -1,5 +1,3 @@
-"""The first line of every page: the search, and who looks, or whom they play; and how many plans wait for them."""
-
 from __future__ import annotations
 
 import time
@@ -28,8 +26,6 @@ _COUNT: Final = "plans-waiting"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Count:
-    """How many plans wait for somebody, and when they were counted, on the monotonic clock."""
-
     who: str
     plans: int
     at_s: float
@@ -111,7 +107,6 @@ def _waiting() -> int:
 
 
 def watch(shown: int) -> None:
-    """Draw the page again as soon as another number of plans waits than the navigation shows."""
     with guard.block("waiting-count"):
         if board.board() is not None and board.person() is not None:
             st.fragment(_refresh, run_every=LOOK_S)(shown)

@@ -20,8 +20,6 @@ IDLE_S: Final = 900.0
 
 
 class Warmth(StrEnum):
-    """What Spark of this process does."""
-
     ABSENT = "absent"
     """It is not installed yet: what needs it first installs it."""
     COLD = "cold"
@@ -36,8 +34,6 @@ class Warmth(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkNow:
-    """What Spark of this process does, and why it does not."""
-
     warmth: Warmth
     why: str = ""
 
@@ -141,7 +137,6 @@ class WarmSpark:
             self._note_there()
 
     def _note_there(self) -> None:
-        """Count the time of idleness from now on, and see to it that somebody watches it."""
         self._last = time.monotonic()
         if self._is_there() and not self._watched:
             self._watched = True

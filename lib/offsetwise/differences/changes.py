@@ -1,5 +1,3 @@
-"""One change between two documents, and all of them together."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -64,7 +62,6 @@ class Difference:
 
 
 def rank(section: str) -> tuple[int, str]:
-    """Return what a section is sorted by."""
     if section in SECTIONS:
         return SECTIONS.index(section), ""
     return len(SECTIONS) + (1 + LAST.index(section) if section in LAST else 0), section

@@ -75,8 +75,6 @@ _OF_EVIDENCE: Final = frozenset({"evidence", "end_evidence", "proof", "end_proof
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Where:
-    """Where a value is in its document."""
-
     section: str = ""
     subject: str | None = None
     path: Path = ()
@@ -85,12 +83,10 @@ class _Where:
     """From the subject."""
 
     def below(self, key: str) -> _Where:
-        """Return where a member of an object is."""
         path = (*self.path, key)
         return replace(self, section=_section(path), path=path, keys=(*self.keys, key) if self.path else ())
 
     def element(self, name: str) -> _Where:
-        """Return where an element of a list is. Deeper lists only add to the keys: the subject is the outermost one."""
         if self.subject is None:
             return replace(self, subject=name, keys=())
         return replace(self, keys=(*self.keys, f"[{name}]"))
@@ -117,7 +113,6 @@ def collected(kind: str, changes: Iterator[Change], *, names: tuple[str, str]) -
 
 
 def _section(path: Path) -> str:
-    """Return what a value is about."""
     if path[-1] == "state" and path[0] in ("jobs", "partitions", "state"):
         return "states"
     if path[0] in ("partitions", "positions") and len(path) > 1:
@@ -156,7 +151,6 @@ def _each_is(type_: type, before: Json, after: Json) -> bool:
 
 
 def _has_elements(*lists: Sequence[Json] | None) -> bool:
-    """Return whether lists have objects or lists in them: those of plain values are compared as one value."""
     return any(isinstance(element, dict | list) for elements in lists for element in elements or ())
 
 
@@ -179,7 +173,6 @@ def _list(before: Sequence[Json], after: Sequence[Json], where: _Where) -> Itera
 
 
 def _one_sided(element: Json, where: _Where, *, removed: bool) -> Iterator[Change]:
-    """Yield an element that only one document has."""
     headlines = {}
     if isinstance(element, dict):
         headlines = {key: text for key in _HEADLINES if (text := _text(element.get(key))) is not None}
@@ -223,7 +216,6 @@ def _by_name(elements: Sequence[Json], identity: tuple[str, ...]) -> dict[str, J
 
 
 def _name(values: Sequence[Json], identity: tuple[str, ...]) -> str:
-    """Return the name of an element: `orders-0`, with its source or code before it."""
     parts = dict(zip(identity, values, strict=True))
     if "partition" in parts and parts.get("topic") is not None:
         topic, partition = parts.pop("topic"), parts.pop("partition")
@@ -234,7 +226,6 @@ def _name(values: Sequence[Json], identity: tuple[str, ...]) -> str:
 
 
 def _text(value: Json) -> str | None:
-    """Return a value as text; None for null and an empty list."""
     if value in (None, []):
         return None
     if isinstance(value, list):
@@ -243,7 +234,6 @@ def _text(value: Json) -> str | None:
 
 
 def _line(value: Json) -> str:
-    """Return a value on one line: a text as it is, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

@@ -41,7 +41,6 @@ def markdown(difference: Difference, *, rows: int = ROWS) -> str:
 
 
 def _section(section: str, changes: Sequence[Change], rows: int) -> Iterator[str]:
-    """Yield the lines of a section. What a reviewer reads last is folded."""
     shown, more = changes[:rows], len(changes) - rows
     folded = section in LAST
     name = section.replace("_", " ").capitalize()
@@ -64,7 +63,6 @@ def _table(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _finding(change: Change) -> str:
-    """Return the line of a finding that appeared, is gone, or says something else."""
     subject, what = _subject(change), _words(change.key)
     if change.before is None:
         return f"- appeared: {subject} {_value(change.after)}"

@@ -24,8 +24,6 @@ _Bodies: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Folder:
-    """How a folder with a document for each of several jobs is read."""
-
     index: str
     """The name of the file that names the others."""
     kind: str
@@ -86,7 +84,6 @@ def _name(source: str | Path | _Document, otherwise: str) -> str:
 
 
 def _body(source: str | Path | _Document) -> tuple[str, Mapping[str, Any]]:
-    """Return the kind of a document and its JSON."""
     if isinstance(source, str | Path):
         path = Path(source)
         if not path.is_dir():
@@ -117,7 +114,6 @@ def _read(path: Path, expected: str | None = None) -> tuple[str, Mapping[str, An
 
 
 def _kind(body: Mapping[str, Any], subject: str) -> str:
-    """Return the kind of a document."""
     stated = str(body.get("format"))
     kind = stated.removeprefix("offsetwise/")
     if kind not in content.KINDS or kind == stated:
@@ -130,7 +126,6 @@ def _kind(body: Mapping[str, Any], subject: str) -> str:
 
 
 def _of_folders(folder: _Folder, paths: tuple[Path, Path], bodies: _Bodies) -> Iterator[Change]:
-    """Yield what differs between two folders, and between the documents of each job that both have."""
     yield from content.compare(folder.kind, *(_without_digests(body) for body in bodies)).changes
     first, second = (_files(folder, body) for body in bodies)
     both = [job for job in first if job in second]
@@ -152,7 +147,6 @@ def _without_digests(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _files(folder: _Folder, body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the file of each job that has one."""
     return {
         job.get("job") or str(Subject.either(checkpoint=job["checkpoint"], group=job["group"])): job["file"]
         for job in body[folder.jobs]

@@ -18,8 +18,6 @@ _PLAIN: Final = re.compile(rb"[\x20-\x7e\n]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawFile(Generic[_Parsed]):
-    """One file: its bytes, and what they say."""
-
     path: str
     data: bytes | None
     """None where it cannot be read."""
@@ -29,12 +27,10 @@ class RawFile(Generic[_Parsed]):
 
     @property
     def sha256(self) -> str | None:
-        """The digest of its bytes, in hex."""
         return None if self.data is None else hashlib.sha256(self.data).hexdigest()
 
     @property
     def cut(self) -> bool:
-        """Whether `text` shows its beginning only."""
         return self.data is not None and len(self.data) > SHOWN_BYTES
 
     @property

@@ -140,7 +140,6 @@ def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]
 
 
 def recognised(entries: Sequence[Entry]) -> tuple[CheckpointEngine, ...]:
-    """Return the engines that take a folder with these names for one of their checkpoints."""
     return tuple(engine for engine in engines() if engine.recognises(entries))
 
 
@@ -186,7 +185,6 @@ def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree |
 
 
 def _of_service(uri: str) -> CheckpointEngine | None:
-    """Return the engine that asks a service for what a URI names, such as a table; None of a path."""
     scheme = uri.partition("://")[0].lower() if "://" in uri else ""
     return next((engine for engine in engines() if scheme in engine.schemes), None)
 
@@ -241,7 +239,6 @@ def _entries(folder: Tree) -> tuple[Entry, ...]:
 
 
 def _engine(folder: Tree, entries: tuple[Entry, ...]) -> CheckpointEngine:
-    """Return the one engine whose checkpoint a folder is."""
     checkpoint_engines = recognised(entries)
     if len(checkpoint_engines) == 1:
         return checkpoint_engines[0]

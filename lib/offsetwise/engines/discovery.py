@@ -32,8 +32,6 @@ NOT_ENTERED: Final = frozenset({"_delta_log", "_spark_metadata", "_temporary"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
-    """What was found below one root."""
-
     uris: tuple[str, ...]
     """Checkpoints, sorted; and folders that could not be listed: reading them says why."""
     folders: int

@@ -38,16 +38,12 @@ class UnansweredError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """What a service answered."""
-
     status: int
     body: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAccess:
-    """How to sign on, with the secrets in place."""
-
     headers: Mapping[str, str]
     tls: ssl.SSLContext | None
 

@@ -35,7 +35,6 @@ class FlatSource:
 
     @classmethod
     def of(cls, source: CheckpointSource) -> FlatSource:
-        """Return a source as files carry it."""
         return cls(
             index=source.index,
             id=source.id,
@@ -47,7 +46,6 @@ class FlatSource:
         )
 
     def whole(self) -> CheckpointSource:
-        """Return the source back."""
         return CheckpointSource(
             index=self.index,
             id=self.id,
@@ -66,7 +64,6 @@ def flat_type() -> type:
 
 
 def flatten(checkpoint: Checkpoint) -> Any:
-    """Return a checkpoint as a `flat_type`."""
     common = {NAMES.get(name, name): getattr(checkpoint, name) for name in _common()}
     common["sources"] = tuple(map(FlatSource.of, checkpoint.sources))
     details = {attribute.name: getattr(checkpoint.details, attribute.name) for attribute in fields(checkpoint.details)}

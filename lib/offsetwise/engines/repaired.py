@@ -15,8 +15,6 @@ class UnrepairableError(CheckpointError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """The files of a repaired copy that differ from the original's, and how it is read then."""
-
     replaced: Mapping[str, bytes] = field(default_factory=dict)
     """Files with other bytes, and new ones."""
     dropped: frozenset[str] = frozenset()

@@ -27,8 +27,6 @@ NO_START: Final = "Where the job began is not known."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAddress:
-    """The address of a job as a person gave it."""
-
     origin: str
     """Scheme, host and port."""
     path: str
@@ -57,7 +55,6 @@ class JobAddress:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names in its path."""
         return tuple(unquote(name) for name in self.path.split("/") if name)
 
 
@@ -83,8 +80,6 @@ def _refuse(expected: str, actual: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestService:
-    """The REST API of an engine."""
-
     url: str
     """Without a slash at its end."""
     access: HttpAccess

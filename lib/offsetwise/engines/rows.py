@@ -28,8 +28,6 @@ _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedCheckpoint:
-    """A URI that gave no checkpoint, and why."""
-
     uri: str
     error: str
     """The name of the error's class."""
@@ -114,5 +112,4 @@ def _fields(value: Any) -> dict[str, Any]:
 
 @cache
 def _decimal(kind: type) -> tuple[str, ...]:
-    """Name the fields that files carry as decimal strings."""
     return tuple(field.name for field in fields(kind) if str(field.type).partition(" ")[0] in _DECIMAL)

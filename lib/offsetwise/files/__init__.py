@@ -285,12 +285,10 @@ def _check_requirements(requirements: object, *, subject: str) -> None:
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of one kind of file."""
     return schema_of(_adapter(kind, _known()), kind)
 
 
 def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of what an adapter writes, with the header of a kind."""
     results = adapter.json_schema(mode="serialization")
     header = {
         "format": {"const": f"offsetwise/{kind}"},
@@ -333,7 +331,6 @@ def _flat_comparison(checkpoint: type) -> type:
 
 
 def _flattened(value: Stored) -> Any:
-    """Return a value as its file carries it: a checkpoint is flat there."""
     if isinstance(value, Checkpoint):
         return flatten(value)
     if isinstance(value, Comparison):
@@ -343,7 +340,6 @@ def _flattened(value: Stored) -> Any:
 
 
 def _whole(read: Any, kind: str) -> Any:
-    """Return the value of what was read from a file."""
     if kind == "comparison":
         checkpoint = None if read.checkpoint is None else whole(read.checkpoint)
         return Comparison(**_shallow(read) | {"checkpoint": checkpoint})

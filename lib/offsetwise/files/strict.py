@@ -11,7 +11,6 @@ from offsetwise.model.offsets import IN_FILES_FIRST
 
 
 def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:
-    """Return what reads values that may be anybody's: no value is taken for one of another type."""
     return SchemaValidator(_strictly(adapter.core_schema))
 
 

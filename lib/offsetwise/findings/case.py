@@ -1,5 +1,3 @@
-"""What a check may look at: one partition's case, and the migration's."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -109,19 +107,15 @@ class Case:
 
     @property
     def old_partition(self) -> PartitionState | None:
-        """The partition on the old cluster, None where there is none."""
         return _partition(self.old_topic, self.row.partition)
 
     @property
     def new_partition(self) -> PartitionState | None:
-        """The partition on the new cluster, None where there is none."""
         return _partition(self.new_topic, self.row.partition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCase:
-    """A topic on both clusters. None where the cluster said that it does not exist."""
-
     old_name: str
     old: TopicState | None
     new: TopicState | None
@@ -129,8 +123,6 @@ class TopicCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationCase:
-    """What the checks about the whole migration may look at."""
-
     old: Snapshot
     new: Snapshot
     checkpoint: Checkpoint | None
@@ -160,7 +152,6 @@ class MigrationCase:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that sentences about it may have, of topics, clusters and groups."""
         topics = (name for row in self.rows for name in (row.topic, row.new_topic))
         groups = (state.name for state in (self.old_group, self.new_group, self.committed) if state is not None)
         clusters = (name for snapshot in (self.old, self.new) for name in (snapshot.name, snapshot.alias))

@@ -1,5 +1,3 @@
-"""The two verbs that run the checks: of one partition, and of the migration."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -61,7 +59,6 @@ def _about(problem: Problem, topic: str | None = None, partition: int | None = N
 
 
 def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort by severity, then by the rank of the codes; equal ones keep their order."""
     severities = list(Severity)
     return tuple(
         sorted(findings, key=lambda finding: (severities.index(finding.severity), describe(finding.code).rank))

@@ -101,7 +101,6 @@ def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
 
 
 def open_transactions(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
-    """Return the transactions that are not known to be settled."""
     transactions = () if checkpoint is None else checkpoint.details.transactions
     return tuple(transaction for transaction in transactions if transaction.state not in SETTLED)
 
@@ -163,7 +162,6 @@ def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:
 
 
 def ask_about(transactions: Sequence[Transaction], servers: str | None) -> tuple[str, str]:
-    """Name transactions with the cluster they belong to, and give the command that asks about the first."""
     names = list(dict.fromkeys(transaction.transactional_id for transaction in transactions))
     more = f" and {many(len(names) - 1, 'more transaction')}" if len(names) > 1 else ""
     at = f" on {servers}" if servers else ""
@@ -175,7 +173,6 @@ def ask_about(transactions: Sequence[Transaction], servers: str | None) -> tuple
 
 
 def _apart(case: MigrationCase) -> list[tuple[int, GroupOffset]]:
-    """Return how far past the checkpoint the group has committed, with its commit, where both have a position."""
     if case.committed is None or case.checkpoint is None:
         return []
     positions = {row.topic_partition: row.old_offset for row in case.rows if row.old_offset is not None}
@@ -188,7 +185,6 @@ def _apart(case: MigrationCase) -> list[tuple[int, GroupOffset]]:
 
 
 def _where(apart: list[tuple[int, GroupOffset]]) -> str:
-    """Describe how many partitions it concerns, and the furthest of them."""
     distance, commit = max(apart, key=lambda pair: pair[0])
     count = many(len(apart), "partition")
     furthest = f"{commit.topic_partition}: {commit.offset:,} committed, {many(distance, 'offset')} apart"

@@ -152,7 +152,6 @@ def _distance(offset: int, end: int | None) -> int | None:
 
 
 def _state_lost(case: MigrationCase, name: str) -> str | None:
-    """Describe what of a changelog topic the application would not find on the new cluster; None for nothing."""
     old, new = _topic(case.old, name), _topic(case.new, name)
     records = _record_count(old)
     if records == 0:
@@ -166,7 +165,6 @@ def _state_lost(case: MigrationCase, name: str) -> str | None:
 
 
 def _where(new: Snapshot, name: str) -> str:
-    """Describe how the new cluster lacks a topic: altogether, or under another name."""
     other = next((topic.name for topic in new.topics if topic.name != name and topic.name.endswith(name)), None)
     return "it does not exist there" if other is None else f"it is there as {other}, where nothing looks for it"
 
@@ -176,7 +174,6 @@ def _topic(snapshot: Snapshot, name: str) -> TopicState | None:
 
 
 def _record_count(topic: TopicState | None) -> int | None:
-    """Return how many records a topic holds at most; None where it is not there, or was not read."""
     return None if topic is None or topic.error else _records(topic)
 
 

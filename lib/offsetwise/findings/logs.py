@@ -1,5 +1,3 @@
-"""The topics, partitions and logs of both clusters, as far as one row needs them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -23,7 +21,6 @@ EXPIRY_HORIZON_MS = 24 * 3_600_000
     rank=60,
 )
 def topic_missing(case: Case) -> Iterator[str]:
-    """A cluster says that the topic does not exist."""
     row = case.row
     sentences = []
     if case.new_topic is None:
@@ -42,7 +39,6 @@ def topic_missing(case: Case) -> Iterator[str]:
     rank=50,
 )
 def partition_missing(case: Case) -> Iterator[str]:
-    """A topic exists, and lacks the partition."""
     row = case.row
     sentences = []
     if _lists(case.new_topic) and case.new_partition is None and not _divided(case.new_topic):
@@ -324,7 +320,6 @@ def target_ahead(case: Case) -> Iterator[str]:
     rank=90,
 )
 def metadata_not_carried(case: Case) -> Iterator[str]:
-    """The old commit carries metadata."""
     if case.old_commit is None or not case.old_commit.metadata:
         return
     size = len(case.old_commit.metadata.encode())
@@ -352,7 +347,6 @@ def leader_epoch_carried(case: Case) -> Iterator[str]:
 
 
 def _on_old(case: Case) -> bool:
-    """Return whether the old cluster must have the partition: the position is one of its own."""
     return case.row.old_offset is not None and case.belongs_to.cluster is not Cluster.NEW
 
 
@@ -362,7 +356,6 @@ def _divided(topic: TopicState | None) -> bool:
 
 
 def _lists(topic: TopicState | None) -> bool:
-    """Return whether the cluster listed the topic's partitions, so that one not listed does not exist."""
     return topic is not None and topic.error is None and bool(topic.partitions)
 
 

@@ -1,5 +1,3 @@
-"""What is worth knowing about the migration as a whole: checkpoint, topics, mirror, group."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -202,7 +200,6 @@ def group_offsets_expire(case: MigrationCase) -> Iterator[str]:
     stage=Stage.TOPIC,
 )
 def partitions_fewer(pair: TopicCase) -> Iterator[str]:
-    """The topic has fewer partitions on the new cluster."""
     if (more := _more(pair)) < 0:
         yield f"{_counted(pair)}: {many(-more, 'partition')} cannot continue."
 
@@ -216,7 +213,6 @@ def partitions_fewer(pair: TopicCase) -> Iterator[str]:
     stage=Stage.TOPIC,
 )
 def partitions_more(pair: TopicCase) -> Iterator[str]:
-    """The topic has more partitions on the new cluster."""
     if (more := _more(pair)) > 0:
         yield f"{_counted(pair)}: {many(more, 'partition')} need a start of their own."
 
@@ -247,7 +243,6 @@ def timestamps_unusable(pair: TopicCase) -> Iterator[str]:
     stage=Stage.TOPIC,
 )
 def compacted(pair: TopicCase) -> Iterator[str]:
-    """A cluster compacts the topic."""
     if where := _where(pair, "cleanup.policy", "compact"):
         yield (
             f"{pair.old_name} is compacted on {where}: earlier values of a key may be missing there, and offsets "
@@ -256,13 +251,11 @@ def compacted(pair: TopicCase) -> Iterator[str]:
 
 
 def _last_written(case: MigrationCase) -> tuple[str, int | None]:
-    """Describe what happened last to the checkpoint, as the start of a sentence, and when."""
     details = Details() if case.checkpoint is None else case.checkpoint.details
     return details.last_written, details.written_ms
 
 
 def _within(offset: AnyPosition, log: LogRange) -> bool | None:
-    """Return whether an offset fits a log; None where the log was not read."""
     if log.log_start is None or log.hw is None:
         return None
     return log.log_start <= offset <= log.hw
@@ -273,7 +266,6 @@ def _starts_old(row: PartitionComparison) -> bool:
 
 
 def _more(pair: TopicCase) -> int:
-    """Return how many partitions more the new cluster has; 0 where one was not read, or shards divide otherwise."""
     if not (_read(pair.old) and _read(pair.new)) or (pair.new is not None and pair.new.shards):
         return 0
     return _count(pair.new) - _count(pair.old)

@@ -16,17 +16,14 @@ NAMED = 12
 
 
 def blocking_problems(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that block a plan: why a checkpoint has no usable position, when it has none."""
     return [problem for problem in problems if severity_of(problem.code) is Severity.BLOCKS]
 
 
 def remedies(problems: Iterable[Problem]) -> list[str]:
-    """Return what to do about problems, each remedy once."""
     return [*dict.fromkeys(problem.fix for problem in problems if problem.fix)]
 
 
 def named(names: Sequence[str]) -> str:
-    """Name the first topics or partitions, and how many more there are."""
     return first_of(names, NAMED)
 
 
@@ -79,7 +76,6 @@ def partition_unreadable(cluster: str, names: Sequence[str], why: str) -> Iterat
     stage=Stage.READER,
 )
 def config_unreadable(cluster: str, names: Sequence[str], why: str, *, denied: bool) -> Iterator[tuple[str, str]]:
-    """The cluster did not give the configuration of some topics."""
     fix = "Grant DESCRIBE_CONFIGS on them." if denied else AGAIN
     yield (
         f"The configuration of {len(names):,} topics of cluster {cluster!r} was not read, because {why}: "
@@ -97,7 +93,6 @@ def config_unreadable(cluster: str, names: Sequence[str], why: str, *, denied: b
     stage=Stage.READER,
 )
 def group_unreadable(name: str, cluster: str, why: str, *, denied: bool) -> Iterator[tuple[str, str]]:
-    """What a group has committed was not answered."""
     fix = "Grant DESCRIBE on the group and its topics." if denied else AGAIN
     yield f"The offsets of group {name!r} on cluster {cluster!r} were not read, because {why}.", fix
 

@@ -54,8 +54,6 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingKind:
-    """What one code stands for."""
-
     code: str
     severity: Severity
     title: str
@@ -75,7 +73,6 @@ class FindingKind:
     """The docs page, from the root of the repository."""
 
     def problem(self, message: str, *, fix: str = "") -> Problem:
-        """Report the finding in other words than its usual ones."""
         return Problem(code=self.code, message=message, fix=fix or self.remedy)
 
     def finding(
@@ -94,15 +91,12 @@ class FindingKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredFinding(FindingKind, Generic[P]):
-    """A finding that is declared: its kind, and the function that decides it. Called, it gives what was found."""
-
     decide: Callable[P, Iterator[Said]]
     amount: Callable[[MigrationCase], str] | None = None
     """For `Stage.READER`: what is added to the reader's sentence once the clusters were read, as a sentence of its own
     that says how many records, or how much time, it is about; "" where they tell nothing."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
-        """Decide it: a problem for each sentence, in the order of the function."""
         for said in self.decide(*args, **kwargs):
             message, fix = (said, "") if isinstance(said, str) else said
             yield self.problem(message, fix=fix)
@@ -186,7 +180,6 @@ def findings() -> Mapping[str, DeclaredFinding[...]]:
 
 @cache
 def decided(stage: Stage) -> tuple[DeclaredFinding[...], ...]:
-    """Return the findings of one stage, the most serious first."""
     return tuple(check for check in findings().values() if check.stage is stage)
 
 

@@ -69,7 +69,6 @@ def _converted(source: CheckpointSource, cluster: str, by_cluster: Mapping[str, 
 
 
 def _starts(topics: _Topics) -> Iterator[tuple[str, int, str]]:
-    """Yield topic, partition, and the offset or the marker that each begins at."""
     for topic, partitions in topics.items():
         for partition, start in partitions.items():
             yield topic, int(partition), start.removesuffix(BOUNDED)

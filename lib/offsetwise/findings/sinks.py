@@ -1,5 +1,3 @@
-"""What is wrong or worth knowing about the sinks of a Flink job: where they write, and what they share with others."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -34,7 +32,6 @@ def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
 
 
 def restore_fails(cluster: str) -> str:
-    """Describe what a restore does on another cluster with transactions that the savepoint holds."""
     return (
         f"A restore commits them there: {cluster!r} knows no such transaction and answers InvalidPidMapping, the job "
         "fails, and restarts until its restart strategy gives up."

@@ -1,5 +1,3 @@
-"""The translated place: whether it can be used, and what using it costs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -130,7 +128,6 @@ def native_below(case: Case) -> Iterator[str]:
     rank=180,
 )
 def replay_not_tolerated(case: Case) -> Iterator[str]:
-    """The place repeats records, and the job is not said to tolerate that."""
     if case.job.tolerates_replay or not _repeats(case):
         return
     state_note = " and keeps state, which would count them twice" if case.job.stateful else ""
@@ -177,7 +174,6 @@ def no_position(case: Case) -> Iterator[str]:
 
 
 def chosen_at_start(problem: Problem) -> bool:
-    """Return whether a reader's problem is about starts that are chosen when the job starts: rows say it of each."""
     return problem.code == no_position.code and problem.fix == no_position.remedy
 
 

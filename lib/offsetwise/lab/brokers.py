@@ -1,5 +1,3 @@
-"""The command lines and configuration of one KRaft broker."""
-
 from __future__ import annotations
 
 import secrets
@@ -42,7 +40,6 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a broker could listen on this loopback port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -53,7 +50,6 @@ def is_free(port: int) -> bool:
 
 
 def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m", version: str = KAFKA_VERSION) -> list[str]:
-    """Return the command line of one of Kafka's main classes, tuned to start quickly in little memory."""
     return [
         find_java(),
         f"-Xmx{heap}",
@@ -69,7 +65,6 @@ def jvm(folder: Path, main_class: str, *arguments: str, heap: str = "512m", vers
 
 
 def configuration(folder: Path, *, port: int, controller_port: int) -> str:
-    """Return the `server.properties` of a combined broker and controller that keeps records for ever."""
     return "\n".join(
         (
             "process.roles=broker,controller",
@@ -109,11 +104,9 @@ def cluster_id() -> str:
 
 
 def format_command(folder: Path) -> list[str]:
-    """Return the command that prepares the data folder of a new broker."""
     properties = str(folder / "server.properties")
     return jvm(folder, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", properties)
 
 
 def broker_command(folder: Path) -> list[str]:
-    """Return the command that runs the broker."""
     return jvm(folder, "kafka.Kafka", str(folder / "server.properties"))

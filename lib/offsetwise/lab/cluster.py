@@ -1,5 +1,3 @@
-"""The lab: two real brokers and MirrorMaker 2 under one folder."""
-
 from __future__ import annotations
 
 import socket
@@ -30,8 +28,6 @@ LOG_TAIL_LINES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
-    """What one service of the lab is doing."""
-
     name: str
     running: bool
     pid: int
@@ -54,7 +50,6 @@ class Lab:
 
     @classmethod
     def at(cls, directory: Path | str) -> Self:
-        """Return a handle on the lab of a folder, without starting anything."""
         return cls(Path(directory).resolve())
 
     @classmethod
@@ -80,16 +75,13 @@ class Lab:
 
     @property
     def old_bootstrap(self) -> str:
-        """The old cluster's `bootstrap.servers`."""
         return self._bootstrap("old")
 
     @property
     def new_bootstrap(self) -> str:
-        """The new cluster's `bootstrap.servers`."""
         return self._bootstrap("new")
 
     def log(self, name: str) -> Path:
-        """Return the log file of a service."""
         return self.directory / "logs" / f"{name}.log"
 
     def status(self) -> tuple[ServiceStatus, ...]:
@@ -234,7 +226,6 @@ class Lab:
         return folder
 
     def _ports(self, name: str, known: Service | None) -> tuple[int, int]:
-        """Return a broker's port and controller port: the ones it had before, else free ones."""
         if known is None or known.port is None or known.controller_port is None:
             port, controller_port = brokers.free_ports(2)
             return port, controller_port
@@ -248,7 +239,6 @@ class Lab:
         return known.port, known.controller_port
 
     def _format(self, ports: Mapping[str, tuple[int, int]]) -> None:
-        """Write the brokers' configuration, and prepare the data folders of new ones, both at a time."""
         formatting: dict[str, Process] = {}
         for name, (port, controller_port) in ports.items():
             folder = self._folder(name)
@@ -293,7 +283,6 @@ class Lab:
         return f"cluster.id={cluster_id}" in self._meta(service.name).read_text(encoding="utf-8").splitlines()
 
     def _meta(self, name: str) -> Path:
-        """Return the file that a prepared data folder of a broker has."""
         return self.directory / name / "data" / "meta.properties"
 
     def _log_tail(self, name: str) -> str:

@@ -1,5 +1,3 @@
-"""The consumer groups of the lab's migration: each a consumer that reads, writes to its sink, and commits."""
-
 from __future__ import annotations
 
 import json
@@ -20,8 +18,6 @@ AT_ONCE: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerReading:
-    """One run of a consumer."""
-
     group: str
     bootstrap: str
     topics: tuple[str, ...]
@@ -71,7 +67,6 @@ class ConsumerReading:
 
 
 def run_all(readings: Iterable[ConsumerReading]) -> None:
-    """Run consumers, several at once."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in pool.map(ConsumerReading.run, readings):
             pass
@@ -85,7 +80,6 @@ def commit(bootstrap: str, group: str, positions: Mapping[tuple[str, int], int])
 
 
 def has_committed(bootstrap: str, group: str, topics: Sequence[str]) -> bool:
-    """Return whether a group has committed in every partition of some topics."""
     with closing(Consumer(_settings(bootstrap, group, "error"))) as consumer:
         known = consumer.list_topics(timeout=progress.TIMEOUT_S).topics
         if not {*topics} <= known.keys():

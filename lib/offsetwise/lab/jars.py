@@ -1,5 +1,3 @@
-"""Kafka's jars, which the lab's brokers run."""
-
 from __future__ import annotations
 
 from pathlib import Path

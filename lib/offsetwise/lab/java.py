@@ -1,5 +1,3 @@
-"""The Java that the lab's brokers run on."""
-
 from __future__ import annotations
 
 import os

@@ -37,8 +37,6 @@ SPARK: Final = SparkSettings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleJob:
-    """The two queries of the sample, and where they read and write."""
-
     spark: SparkSession
     bootstrap: str
     topics: str
@@ -48,7 +46,6 @@ class SampleJob:
     """Gets `checkpoints/orders`, `checkpoints/payments` and the queries' output."""
 
     def count(self, *, fails: bool) -> None:
-        """Run one batch of the stateful query; if `fails`, planned and not committed."""
         counts = (
             self._records(self.topics)
             .withWatermark("timestamp", f"{WATERMARK_MS} milliseconds")
@@ -62,7 +59,6 @@ class SampleJob:
                 raise
 
     def copy(self) -> None:
-        """Run the stateless query until it has caught up."""
         self._run(self._records(self.copied_topic).select("topic", "value"), "payments", fails=False)
 
     def _records(self, topics: str) -> DataFrame:
@@ -93,7 +89,6 @@ class SampleJob:
 
 
 def main() -> None:
-    """Serve commands from stdin until it closes."""
     options = argparse.ArgumentParser()
     options.add_argument("--bootstrap", required=True)
     options.add_argument("--topics", required=True)

@@ -1,5 +1,3 @@
-"""What the lab's jobs write: a file for each batch of a query, and for each run of a consumer; Flink's own files."""
-
 from __future__ import annotations
 
 import json
@@ -14,8 +12,6 @@ Output: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class JobSink:
-    """The folder that one job writes to, before and after it moves."""
-
     folder: Path
 
     def write(self, number: int, output: Output) -> None:
@@ -25,11 +21,9 @@ class JobSink:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The batches or runs that have written."""
         return tuple(sorted(int(path.stem) for path in self.folder.glob("*.json")))
 
     def serials(self) -> tuple[str, ...]:
-        """Return the serial of every record that the job has counted, as often as it has."""
         serials: list[str] = []
         by_key: dict[str, Sequence[str]] = {}
         for number in self.numbers:

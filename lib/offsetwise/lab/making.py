@@ -1,5 +1,3 @@
-"""What the lab's sample and its migration of 40 jobs are made with: topics, records, deletions, the migration file."""
-
 from __future__ import annotations
 
 import os
@@ -20,8 +18,6 @@ TIMEOUT_S: Final = 90
 
 
 class WritableRecord(Protocol):
-    """A record to write."""
-
     @property
     def topic(self) -> str:
         """Its topic."""
@@ -44,7 +40,6 @@ class WritableRecord(Protocol):
 
 
 def admin_of(bootstrap: str) -> AdminClient:
-    """Return a client that creates topics and deletes records."""
     return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
 
@@ -70,7 +65,6 @@ def create_topics(requested: Mapping[str, Sequence[NewTopic]]) -> str | None:
 
 
 def send(producer: Producer, records: Iterable[WritableRecord]) -> None:
-    """Write records, and wait until each is acknowledged."""
     for record in records:
         producer.produce(
             record.topic,
@@ -90,7 +84,6 @@ def _delivered(error: KafkaError | None, _message: object) -> None:
 
 
 def delete_before(bootstrap: str, starts: Iterable[TopicPartition]) -> None:
-    """Delete the records of each partition below an offset, as retention does."""
     admin = admin_of(bootstrap)  # an answer comes only as long as its client is there
     for deleted in admin.delete_records([*starts]).values():
         deleted.result(TIMEOUT_S)

@@ -66,7 +66,6 @@ def make_migration(lab: Lab, *, flink: FlinkFolder | None = None, said: Callable
 
 
 def _make(lab: Lab, step: Callable[[str], None]) -> None:
-    """Write the records, run the jobs on the old cluster, and mirror everything."""
     produce(lab, 0, of.FIRST)
     delete_first_records(lab)
     pollute(lab, 0)
@@ -87,7 +86,6 @@ def _make(lab: Lab, step: Callable[[str], None]) -> None:
 
 
 def is_made(path: Path) -> bool:
-    """Return whether a migration file is that of the 40 jobs; one of the sample, or none, is not."""
     return path.is_file() and yaml.safe_load(path.read_text(encoding="utf-8")).get("name") == of.MIGRATION
 
 
@@ -140,7 +138,6 @@ def produce(lab: Lab, first: int, end: int) -> None:
 
 
 def pollute(lab: Lab, first: int) -> None:
-    """Write records to the copies that others than the mirror write to."""
     producer = Producer(_settings(lab.new_bootstrap))
     for topic in TOPICS.values():
         if topic.polluted:
@@ -148,7 +145,6 @@ def pollute(lab: Lab, first: int) -> None:
 
 
 def delete_first_records(lab: Lab) -> None:
-    """Delete the first records of each partition of the old cluster, as retention does."""
     starts = (
         TopicPartition(topic.name, partition, start)
         for topic in TOPICS.values()
@@ -159,23 +155,19 @@ def delete_first_records(lab: Lab) -> None:
 
 
 def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
-    """Start the mirrors of all topics; `only_ended` leaves those alone that run."""
     making.start_mirrors(lab, _MIRRORED, only_ended=only_ended, settings=_COMMITTED)
 
 
 def wait_until_mirrored(lab: Lab) -> None:
-    """Wait until the mirrors have copied everything; see `Lab.wait_until_mirrored`."""
     for policy, topics in _MIRRORED.items():
         lab.wait_until_mirrored(topics, mirror=policy)
 
 
 def jobs_of(lab: Lab) -> tuple[LabJob, ...]:
-    """Return the jobs of the migration of a lab, of which some are Flink's if it was made with one."""
     return of.jobs(flink=flink_jobs.is_kept(lab))
 
 
 def sink_of(lab: Lab, job: LabJob) -> JobSink | FlinkSink:
-    """Return what a job writes to, before and after it moves."""
     return flink_jobs.sink_of(lab, job) if job.flink else _sink_of(lab, job)
 
 
@@ -184,7 +176,6 @@ def _sink_of(lab: Lab, job: LabJob) -> JobSink:
 
 
 def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
-    """Run jobs on the old cluster until they stop as planned."""
     chosen = [job for job in jobs if is_query(job)]
     folder = lab.directory / of.ROOT
     of_flink = [job for job in jobs if job.flink]
@@ -214,7 +205,6 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
 
 @contextmanager
 def _alongside(run: Callable[[], object]) -> Iterator[None]:
-    """Run something in a thread while the block runs, and wait for it."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run)
         yield
@@ -222,7 +212,6 @@ def _alongside(run: Callable[[], object]) -> Iterator[None]:
 
 
 def is_query(job: LabJob) -> bool:
-    """Return whether a job is one of Spark."""
     return job.kind is JobKind.CHECKPOINT and not job.flink
 
 
@@ -267,14 +256,12 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
 
 
 def is_moved(lab: Lab, job: LabJob) -> bool:
-    """Return whether a job has something on the new cluster to begin from."""
     if job.kind is JobKind.CHECKPOINT:
         return (lab.directory / APPLIED / job.file_name).is_dir()
     return consumers.has_committed(lab.new_bootstrap, job.name, job.copies)
 
 
 def _commit(jobs: Iterable[LabJob], bootstrap: str, folder: Path, *, moved: bool = False) -> None:
-    """Commit the positions of the queries that commit them to a group."""
     for job in jobs:
         if job.commits_to is not None:
             checkpoint = folder / (job.file_name if moved else job.name)
@@ -297,7 +284,6 @@ def jobs_of_wave(lab: Lab, wave: str) -> tuple[LabJob, ...]:
 
 
 def migration_of(lab: Lab) -> dict[str, Any]:
-    """Return the migration file: what `init` finds, and what only people know."""
     jobs = jobs_of(lab)
     return {
         "name": of.MIGRATION,
@@ -321,7 +307,6 @@ def migration_of(lab: Lab) -> dict[str, Any]:
 
 
 def _stopped_at(lab: Lab, job: LabJob) -> str:
-    """Return the checkpoint of a job on the old cluster, in the lab's folder; of Flink the savepoint in its folder."""
     folder = f"./{of.ROOT}/{job.name}"
     return f"{folder}/{flink_jobs.savepoint_in(lab.directory / folder).name}" if job.flink else folder
 

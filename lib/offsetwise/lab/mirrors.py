@@ -1,5 +1,3 @@
-"""The configuration of one MirrorMaker 2 process from the old to the new cluster."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -92,11 +90,9 @@ def configuration(
 
 
 def offsets_topic(name: str) -> str:
-    """Return the topic on the new cluster where the mirror keeps how far it has come."""
     return f"mm2-offsets-{name}.old.internal"
 
 
 def mirror_command(folder: Path) -> list[str]:
-    """Return the command that runs the mirror."""
     main_class = "org.apache.kafka.connect.mirror.MirrorMaker"
     return jvm(folder, main_class, str(folder / "mm2.properties"), heap="384m")

@@ -32,8 +32,6 @@ SHARED_GROUP: Final = "audit-trail"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabTopic:
-    """A topic of the old cluster."""
-
     name: str
     deleted: tuple[int, ...]
     """By partition, how many records retention deletes before any job and the mirror begin, so that the offsets of the
@@ -47,7 +45,6 @@ class LabTopic:
 
     @property
     def copy(self) -> str:
-        """Its name on the new cluster."""
         return f"old.{self.name}" if self.renamed else self.name
 
     @property
@@ -72,8 +69,6 @@ TOPICS: Final = {
 
 
 class JobKind(StrEnum):
-    """What a job is, as the migration file's patterns name it."""
-
     CHECKPOINT = "checkpoint"
     """A query of Spark, or a job of Flink, whose positions are in its checkpoint or savepoint."""
     GROUP = "group"
@@ -81,8 +76,6 @@ class JobKind(StrEnum):
 
 
 class Stop(StrEnum):
-    """How a job was stopped on the old cluster."""
-
     DONE = "done"
     """It had read all there was."""
     PENDING = "pending"
@@ -93,8 +86,6 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabJob:
-    """One job of the lab's migration."""
-
     kind: JobKind
     name: str
     topics: tuple[str, ...]
@@ -111,17 +102,14 @@ class LabJob:
 
     @property
     def subject(self) -> str:
-        """Its name among the jobs of a migration: `checkpoint orders-count`."""
         return f"{self.kind} {self.name}"
 
     @property
     def file_name(self) -> str:
-        """Its name among files: `checkpoint-orders-count`, as that of its plan."""
         return f"{self.kind}-{self.name}"
 
     @property
     def copies(self) -> tuple[str, ...]:
-        """The names of its topics on the new cluster."""
         return tuple(TOPICS[topic].copy for topic in self.topics)
 
 
@@ -158,7 +146,6 @@ _FEW: Final = 100
 
 
 def jobs(*, flink: bool = False) -> tuple[LabJob, ...]:
-    """Return all jobs, wave by wave, of a wave the queries first; some of these are Flink's where there is a Flink."""
     return tuple(job for wave in WAVES for job in _of_wave(wave, flink=flink))
 
 
@@ -198,8 +185,6 @@ def _stop(name: str) -> Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabRecord:
-    """One record to write."""
-
     topic: str
     partition: int
     timestamp_ms: int
@@ -210,7 +195,6 @@ class LabRecord:
 
     @property
     def value(self) -> str:
-        """Its value, as JSON."""
         return json.dumps({"serial": self.serial})
 
 
@@ -242,7 +226,6 @@ def readable(topic: LabTopic, end: int) -> Iterator[str]:
 
 
 def natives_of(topic: LabTopic, first: int) -> Iterator[LabRecord]:
-    """Yield the records that others than the mirror write to a polluted copy, from a number on."""
     for number in range(first, first + NATIVES):
         for partition in range(len(topic.deleted)):
             yield LabRecord(
@@ -255,7 +238,6 @@ def natives_of(topic: LabTopic, first: int) -> Iterator[LabRecord]:
 
 
 def waves_of_file() -> list[dict[str, Any]]:
-    """Return the waves as the migration file states them."""
     names = {wave: [f"{job.kind}:{job.name}" for job in jobs() if job.wave == wave] for wave in WAVES}
     after = dict(zip(WAVES[1:], WAVES, strict=False))
     return [
@@ -264,7 +246,6 @@ def waves_of_file() -> list[dict[str, Any]]:
 
 
 def traits_of(job: LabJob) -> dict[str, Any]:
-    """Return what only the people of a job can state about it, as the migration file's `job`."""
     if job.kind is JobKind.GROUP:
         return {"sink": "file", "tolerates_replay": False}
     if job.flink:

@@ -11,7 +11,6 @@ from offsetwise.pipeline.session import close_session, open_session
 
 
 def main() -> None:
-    """Fetch Kafka for the lab, and Spark's Kafka connector by starting a session with it once."""
     try:
         kafka_jars()
         open_session(SparkSettings(master="local[1]"), kafka=True)

@@ -20,15 +20,12 @@ POLL_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """One process, in a process group of its own."""
-
     pid: int
     started: str
     """When it was started, as the system says it; compared for equality only."""
 
 
 def start(command: Sequence[str], *, log: Path) -> Process:
-    """Start `command` in its own process group, with stdout and stderr going to the end of `log`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     to_log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -42,7 +39,6 @@ def start(command: Sequence[str], *, log: Path) -> Process:
 
 
 def is_alive(process: Process) -> bool:
-    """Return whether this very process still runs."""
     _reap(process.pid)
     return process.started != "" and _start_time(process.pid) == process.started
 

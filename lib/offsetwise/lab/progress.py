@@ -1,5 +1,3 @@
-"""How far a mirror has come, from what it stored itself."""
-
 from __future__ import annotations
 
 import json
@@ -32,7 +30,6 @@ def partitions_behind(topics: Sequence[str], *, offsets_topic: str, old: str, ne
 
 
 def partitions_of(topics: Sequence[str], *, bootstrap: str) -> list[TopicAndPartition]:
-    """Return all partitions of these topics."""
     known = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=TIMEOUT_S).topics
     return [(topic, partition) for topic in topics for partition in sorted(known[topic].partitions)]
 
@@ -79,7 +76,6 @@ def read_to_end(topic: str, *, bootstrap: str) -> Iterator[tuple[bytes | None, b
 
 
 def silent(topic: str, bootstrap: str) -> LabError:
-    """Return the error of a topic whose end was not reached."""
     return LabError(
         f"{topic!r} on {bootstrap}: expected to reach the log end, but the broker did not answer for {TIMEOUT_S} s, or "
         "has ended. What was read is not complete, so it was not used.",
@@ -89,7 +85,6 @@ def silent(topic: str, bootstrap: str) -> LabError:
 
 
 def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str) -> set[TopicAndPartition]:
-    """Return the partitions that have a record at or after its position."""
     if not positions:
         return set()
     results: set[TopicAndPartition] = set()

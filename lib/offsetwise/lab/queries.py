@@ -1,5 +1,3 @@
-"""The Spark queries of the lab's migration, several at once in the session of the process."""
-
 from __future__ import annotations
 
 import json

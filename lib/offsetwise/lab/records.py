@@ -29,8 +29,6 @@ BEATS_PER_RUN: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRecord:
-    """One record to produce."""
-
     topic: str
     partition: int
     timestamp_ms: int
@@ -40,14 +38,11 @@ class SampleRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleTransaction:
-    """Records of `payments` that are committed or aborted together."""
-
     records: tuple[SampleRecord, ...]
     aborted: bool
 
 
 def plain(first: int, end: int) -> Iterator[SampleRecord]:
-    """Yield the records without transaction for the ticks from `first` up to `end`, which is exclusive."""
     for tick in range(first, end):
         for partition in range(ORDERS_PARTITIONS):
             number = tick - partition * SECOND_PARTITION_LESS
@@ -66,7 +61,6 @@ def plain(first: int, end: int) -> Iterator[SampleRecord]:
 
 
 def transactions(first: int, end: int) -> Iterator[SampleTransaction]:
-    """Yield the transactions of `payments` for the ticks from `first` up to `end`, which is exclusive."""
     for tick in range(first, end):
         if tick % PAYMENTS_PER_TRANSACTION == 0:
             numbers = range(tick, tick + PAYMENTS_PER_TRANSACTION)

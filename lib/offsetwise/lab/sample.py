@@ -123,7 +123,6 @@ def create_topics(lab: Lab) -> None:
 
 
 def produce(lab: Lab, first: int, end: int) -> None:
-    """Write the records of the ticks from `first` up to `end`, which is exclusive, to the old cluster."""
     shared = {"bootstrap.servers": lab.old_bootstrap, "linger.ms": 5, "log_level": 2}
     producer = Producer(shared | {"enable.idempotence": True})
     for start in range(first, end, TICKS_PER_FLUSH):
@@ -192,13 +191,11 @@ def _from_the_start(lab: Lab) -> str:
 
 
 def start_mirrors(lab: Lab, *, only_ended: bool = False) -> None:
-    """Start the mirrors of all topics; `only_ended` leaves those alone that run."""
     making.start_mirrors(lab, MIRRORED, only_ended=only_ended)
 
 
 @contextmanager
 def _job(lab: Lab) -> Iterator[Callable[[str], None]]:
-    """Run the sample job's process; what is given sends it a command and waits until it is done."""
     from offsetwise.lab import job  # noqa: PLC0415 - it needs PySpark
 
     command = [sys.executable, "-P", "-m", job.__name__, "--bootstrap", lab.old_bootstrap]
@@ -238,7 +235,6 @@ def _tell(stdin: IO[str] | None, line: str) -> None:
 
 
 def migration_of(lab: Lab) -> dict[str, Any]:
-    """Return the migration file of a lab, without a checkpoint or a group."""
     return {
         "name": "orders-to-new",
         "source": {"name": "old", "alias": "old", "properties": {"bootstrap.servers": lab.old_bootstrap}},

@@ -17,8 +17,6 @@ FORMAT_VERSION: Final = "1.0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One of the lab's processes."""
-
     name: str
     """`old`, `new`, or `mirror-` and the mirror's name. Its folder inside the lab has the same name."""
     process: Process
@@ -56,7 +54,6 @@ class StateFile:
             ) from error
 
     def write(self, services: dict[str, Service]) -> None:
-        """Replace the recorded services."""
         body = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,

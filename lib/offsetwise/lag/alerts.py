@@ -26,8 +26,6 @@ RETENTION_HORIZON_MS: Final = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """A finding, and in how many partitions it holds."""
-
     finding: Finding
     partitions: int | None = None
     """None where it is about no partition."""
@@ -35,8 +33,6 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class _AlertCase:
-    """One partition for which something holds."""
-
     row: LagPartition
     amount: int
     """How bad it is; the largest one is named."""
@@ -170,6 +166,5 @@ def _worst(kind: FindingKind, cases: Iterable[_AlertCase]) -> Iterator[Alert]:
 
 
 def of_worst(kind: FindingKind, message: str, at: TopicPartition, *, others: int) -> Finding:
-    """Return a finding that names the partition where it is worst, and says in how many others it is so."""
     more = f"; so in {many(others, 'more partition')}" if others else ""
     return kind.finding(f"{message}{more}.", topic=at.topic, partition=at.partition)

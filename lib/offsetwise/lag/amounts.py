@@ -24,14 +24,11 @@ class Total:
 
     @property
     def net(self) -> int | None:
-        """The signed sum of what is known; None where nothing is."""
         return self.left - self.past if self.known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Furthest:
-    """How far the partition is behind that is behind most, of positions that tell no number of records."""
-
     ms: int
     unknown: int
     """Partitions whose time is not known."""
@@ -39,15 +36,12 @@ class Furthest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The lag of a whole sample, on both clusters, and the drift of each of its groups."""
-
     old: Total
     new: Total
     drift: tuple[Total, ...] = ()
     """In the order of the sample's groups."""
 
     def lag(self, side: Cluster) -> Total:
-        """Return the total on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
 
@@ -58,7 +52,6 @@ def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | No
 
 
 def in_time(sample: LagSample) -> bool:
-    """Return whether the lag of a sample is a time, because its positions tell no number of records."""
     positions = (
         at for partition in sample.partitions for at in (partition.position, partition.old.hw, partition.new.hw)
     )

@@ -1,5 +1,3 @@
-"""Where samples are looked up again: in the store, or in a recording."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +13,6 @@ from offsetwise.model import Cluster, LagSample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSample:
-    """A sample that was kept."""
-
     id: int
     sample: LagSample
     after_gap: bool = False
@@ -25,8 +21,6 @@ class StoredSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTotals:
-    """A kept sample's totals, without its partitions."""
-
     id: int
     head: LagSample
     """The sample, its partitions left out."""
@@ -37,8 +31,6 @@ class StoredTotals:
 
 
 class Archive(Protocol):
-    """Answers what was sampled."""
-
     @property
     def name(self) -> str:
         """What to call it."""
@@ -70,16 +62,13 @@ class Recording:
 
     @property
     def name(self) -> str:
-        """What to call it."""
         return "the recording"
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Return when the newest sample was taken; None where there is none."""
         sample = self.newest(subject)
         return None if sample is None else sample.sample.taken_at_ms
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Return the newest sample, or the newest one taken before a time; None where there is none."""
         samples = [sample for sample in self._of(subject) if before_ms is None or sample.sample.taken_at_ms < before_ms]
         return samples[-1] if samples else None
 
@@ -125,10 +114,8 @@ class Recording:
 
 
 def furthest_of(sample: LagSample) -> Mapping[Cluster, Furthest | None]:
-    """Return how far behind each cluster's worst partition is, where lag is a time; else nothing."""
     return {side: furthest(sample, side) for side in Cluster} if in_time(sample) else {}
 
 
 def tick(sample: LagSample) -> Tick:
-    """Return a sample's place on the time axis."""
     return Tick(taken_at_ms=sample.taken_at_ms, interval_ms=sample.interval_ms, missing=bool(sample.missing))

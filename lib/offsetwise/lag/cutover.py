@@ -29,8 +29,6 @@ ORDER: Final = tuple(CutoverState)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiesFound:
-    """Whether every record below an end of a partition is on the new cluster."""
-
     end: int
     outcome: Outcome
     message: str
@@ -39,8 +37,6 @@ class CopiesFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PartitionLog:
-    """One partition's log, from the first look to the newest."""
-
     newest: LogEnd
     first: int | None = None
     """The first end that was told."""
@@ -54,14 +50,11 @@ class _PartitionLog:
 
     @property
     def grown(self) -> int:
-        """By how many offsets it grew since the first look."""
         return max(0, (self.newest.end or 0) - self.first) if self.first is not None else 0
 
 
 @dataclass(slots=True, kw_only=True)
 class LogWatch:
-    """What looks at the logs of some topics have shown so far."""
-
     still_for_ms: int
     """How long a log has to stand still."""
     look_count: int = 0
@@ -71,12 +64,10 @@ class LogWatch:
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
-        """The ends that the newest look found."""
         return {at: log.newest.end for at, log in self._logs.items() if log.newest.end is not None}
 
     @property
     def least_still_ms(self) -> int:
-        """For how long the log that moved last has stood still."""
         return min(map(self._still_ms, self._logs.values()), default=0)
 
     @property
@@ -115,7 +106,6 @@ class LogWatch:
             self._logs[at] = _next(self._logs.get(at), end, writers, over_ms=over_ms, clock_ms=clock_ms)
 
     def missed(self) -> None:
-        """Take in that a look came to nothing: where the logs end is not known."""
         self.look_count += 1
         no_answer = LogEnd(None, None, "the cluster gave no answer")
         for at, log in self._logs.items():
@@ -155,7 +145,6 @@ class LogWatch:
         )
 
     def _still_ms(self, log: _PartitionLog) -> int:
-        """Return for how long looks have found the present end: from after the first of them to before the newest."""
         return 0 if log.since_ms is None else max(0, self._began_ms - log.since_ms)
 
     def _state(self, log: _PartitionLog) -> tuple[CutoverState, str]:
@@ -249,7 +238,6 @@ def late_commits(then: GroupBefore, now: GroupState | None) -> tuple[LateCommit,
 
 
 def findings_of(rows: Iterable[CutoverPartition], group: str | None, late: Sequence[LateCommit]) -> tuple[Finding, ...]:
-    """Return what is wrong, one finding of a kind: it names the worst partition, and counts the others."""
     rows = tuple(rows)
     growing = sorted((row for row in rows if any(old_log_grows(row))), key=lambda row: -row.grown)
     committed = sorted(
@@ -266,5 +254,4 @@ def findings_of(rows: Iterable[CutoverPartition], group: str | None, late: Seque
 
 
 def state_of(rows: Iterable[CutoverPartition]) -> CutoverState:
-    """Return the state of all partitions together: that of the one furthest behind."""
     return min((row.state for row in rows), key=ORDER.index)

@@ -14,8 +14,6 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """An offset, and when it was read."""
-
     at_ms: int
     offset: int
 
@@ -27,7 +25,6 @@ def ends_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Mome
 
 
 def starts_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
-    """Return the starts of one log that were read, as `ends_of` does its ends."""
     return _moments(history, key, side, lambda row: offset_or_none(row.log(side).log_start))
 
 

@@ -15,7 +15,6 @@ Proven = Mapping[Key, PartitionComparison]
 
 
 def proven_of(comparison: Comparison | None) -> Proven:
-    """Return the rows whose target offset is a proven number; none of positions that tell no number of records."""
     return {
         (row.source, row.topic, row.partition): row
         for row in (() if comparison is None else comparison.partitions)
@@ -24,13 +23,11 @@ def proven_of(comparison: Comparison | None) -> Proven:
 
 
 def is_proven(row: LagPartition, proven: Proven) -> bool:
-    """Return whether the position of a sample is the one that was proven: a job that moved on is elsewhere."""
     comparison = proven.get(row.key)
     return comparison is not None and row.position is not None and row.position == comparison.old_offset
 
 
 def counted_from(sample: LagSample, proven: Proven) -> LagSample:
-    """Return a sample whose target offsets are the proven ones, where the job is still at the position proven."""
     rows = (_at(row, proven[row.key]) if is_proven(row, proven) else row for row in sample.partitions)
     return replace(sample, partitions=tuple(rows)) if proven else sample
 
@@ -42,7 +39,6 @@ def view_from(view: LagView, proven: Proven) -> LagView:
 
 
 def partition_from(view: PartitionView, proven: Proven) -> PartitionView:
-    """Return one partition over time, counted from the proven offset for as long as the job was at that position."""
     if view.key not in proven:
         return view
     history = tuple(replace(sample, sample=counted_from(sample.sample, proven)) for sample in view.history)

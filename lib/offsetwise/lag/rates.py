@@ -1,5 +1,3 @@
-"""How fast a log moves, and when its start will reach a position."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,14 +8,11 @@ from offsetwise.lag.moments import Moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """How much an offset moved between the first and the last sample."""
-
     moved: int
     elapsed_ms: int
 
     @property
     def per_second(self) -> float:
-        """Offsets per second."""
         return self.moved * 1000 / self.elapsed_ms
 
     def time_for(self, offsets: int) -> int | None:

@@ -1,5 +1,3 @@
-"""One sample out of what was read: both clusters, the positions and where they lie on the new cluster."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +28,6 @@ _Commits = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleHead:
-    """What is known of a sample before anything is read."""
-
     taken_at_ms: int
     sampled_by: str
     interval_ms: int | None = None

@@ -12,8 +12,6 @@ GAP_INTERVALS: Final = 2.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """One sample on the time axis."""
-
     taken_at_ms: int
     interval_ms: int | None
     missing: bool = False
@@ -22,8 +20,6 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSample:
-    """A sample that a chart shows."""
-
     index: int
     """Its place in what was thinned."""
     after_gap: bool

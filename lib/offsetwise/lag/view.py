@@ -1,5 +1,3 @@
-"""What a person wants to see of the lag over a stretch of time, out of an archive."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,8 +22,6 @@ ALERT_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagView:
-    """One subject over a stretch of time that ends with its newest sample."""
-
     subject: LagSubject
     archive: str
     newest: StoredSample
@@ -36,8 +32,6 @@ class LagView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagSide:
-    """One partition on one cluster, judged over the window."""
-
     time: TimeLag
     growth: Rate | None
     """How fast the log end moves."""
@@ -47,8 +41,6 @@ class LagSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """One partition over the same stretch of time."""
-
     key: Key
     history: tuple[StoredSample, ...]
     """Each holds this partition only, or nothing where the sample lacks it."""
@@ -57,11 +49,9 @@ class PartitionView:
 
     @property
     def row(self) -> LagPartition | None:
-        """The partition in the newest sample."""
         return next(iter(self.history[-1].sample.partitions), None) if self.history else None
 
     def side(self, side: Cluster) -> LagSide:
-        """Return what was sampled on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
 
@@ -85,7 +75,6 @@ def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView |
 
 
 def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: int) -> PartitionView | None:
-    """Return one partition in the stretch of time before the newest sample; None where there is no sample."""
     end_ms = archive.newest_ms(subject)
     if end_ms is None:
         return None

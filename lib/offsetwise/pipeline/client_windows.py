@@ -70,7 +70,6 @@ def read_answer(text: object, token: str, task: Task) -> Answer:
 
 
 def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
-    """Yield every offset that an answer names, with the span that it has to lie in."""
     cut, batch = read.cut, read.batch
     if cut is not None:
         ends = (cut.offset, cut.lo, cut.hi, cut.new_from)
@@ -86,7 +85,6 @@ def _offsets(read: Answer, task: Task) -> Iterator[tuple[Span, int]]:
 
 
 def _contradictions(read: Answer, task: Task) -> Iterator[str]:
-    """Yield what no records give."""
     most = len(task.old), len(task.new)
     counts: list[int | None] = [read.record_bytes, read.times.back_ms, read.times.new_ahead]
     if read.cut is not None:
@@ -199,7 +197,6 @@ def answer_by_clients(
 def _consumers(
     clients: Mapping[Cluster, Mapping[str, str]], isolation: IsolationLevel
 ) -> dict[LogSide, dict[str, Any]]:
-    """Return the consumer's configuration for each log that is read."""
     levels = {LogSide.OLD: isolation, LogSide.NEW: isolation}
     if isolation is IsolationLevel.READ_COMMITTED:
         levels[LogSide.ABORTED] = IsolationLevel.READ_UNCOMMITTED
@@ -214,7 +211,6 @@ def _consumers(
 def _read_answers(
     given: Sequence[Mapping[str, Any]], questions: Mapping[int, LocatedTask]
 ) -> dict[int, Answer | ClusterError]:
-    """Return the workers' answers by number of the task, checked: each is to a question that was asked, once."""
     once(answer_row["task"] for answer_row in given)
     answers: dict[int, Answer | ClusterError] = {}
     for answer_row in given:

@@ -42,8 +42,6 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPosition:
-    """What the records said about one position."""
-
     answer: Answer
     probes: Probe | None = None
     """Sum of the probes, where a link is stated to keep offsets."""
@@ -56,8 +54,6 @@ class FoundPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentMatch:
-    """Finds positions by content."""
-
     reader: WindowReader
     offsets_for_times: Callable[[Times], Mapping[TopicPartition, int | None]]
     """On the new cluster."""
@@ -214,7 +210,6 @@ class ContentMatch:
         return results | self._settled(results, cuts, latest)
 
     def _hopeful(self, requests: dict[Ask, _T], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, _T]:
-        """Leave out what only jobs ask for that cannot be read whole any more."""
         if not self.reader.unread:
             return requests
         whole = {ask for job in jobs if self.reader.unread.keys().isdisjoint(job) for ask in job}
@@ -258,7 +253,6 @@ class ContentMatch:
         return {ask: max(offsets.get(ask) or 0, ask.target.new.start) for ask in cuts}
 
     def _times(self, windows: Mapping[Ask, Windows], answers: Mapping[Ask, Answer]) -> dict[Ask, int]:
-        """Look up where the new log reached the time of the record before each lost position."""
         lost: dict[Ask, int] = {}
         for ask, given in answers.items():
             cut, time = given.cut, given.time_before
@@ -267,7 +261,6 @@ class ContentMatch:
         return {ask: offset for ask, offset in self._reached(lost).items() if offset is not None}
 
     def _reached(self, times: Mapping[Ask, int]) -> dict[Ask, int | None]:
-        """Look up where the new log reached a time: in one call, and one more for each further time of a partition."""
         remaining = {(ask.new_partition, time) for ask, time in times.items()}
         known: dict[tuple[TopicPartition, int], int | None] = {}
         while remaining:
@@ -313,7 +306,6 @@ class ContentMatch:
         return passed, differ
 
     def _logs_now(self, asks: Sequence[Ask]) -> dict[Ask, tuple[tuple[Span, SeenLog], ...]]:
-        """Ask for both logs of each position: its span as it was, and the log now."""
         if not asks:
             return {}
         old = self.log_ranges(Cluster.OLD, sorted({ask.partition for ask in asks}))
@@ -329,7 +321,6 @@ def _still_holds(side: Cluster, previous: SeenLog, span: Span, log: SeenLog) -> 
 
 
 def _disagreeing(side: Cluster, previous: SeenLog, observation: tuple[Span, SeenLog]) -> Iterator[str]:
-    """Yield how a second look disagrees with the first one, or with what was read of the log."""
     span, log = observation
     yield from disagreements(side, previous, log)
     yield from disagreements(side, SeenLog(log_start=span.start, hw=span.end), log)
@@ -351,7 +342,6 @@ def _updated(result: FoundPosition, read: Windows, given: Answer, at_time: int |
 
 
 def _with_origin(given: Answer) -> Cut | None:
-    """Follow the provenance header where no record could be paired."""
     cut = given.cut
     if cut is None or cut.shift is not None or given.origin_shift is None:
         return cut

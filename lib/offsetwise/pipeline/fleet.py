@@ -78,7 +78,6 @@ def inspect_many(
 def _read_wave(
     spark: SparkSession, wave: Sequence[str], read: Callable[..., Any], tasks: int, watch: Callable[[], None]
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
-    """Read some checkpoints in one job."""
     from offsetwise.pipeline.interrupting import interruptible  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.spark_errors import spark_errors  # noqa: PLC0415 - as above
 

@@ -40,7 +40,6 @@ class _Failed:
 
 @cache
 def _row(checkpoint: type) -> SchemaValidator:
-    """Return what reads a row whose checkpoint is of a `flat_type`."""
     parts = {"checkpoint": checkpoint, "batches": tuple[_Batch, ...], "shapes": tuple[_Shape, ...]}
     read = make_dataclass("_Read", parts.items(), frozen=True, slots=True, kw_only=True)
     either: Any = read | _Failed

@@ -1,5 +1,3 @@
-"""Work on Spark that somebody can stop."""
-
 from __future__ import annotations
 
 import json
@@ -37,7 +35,6 @@ _Result = TypeVar("_Result")
 
 
 def over_connect(spark: object) -> TypeGuard[ConnectSession]:
-    """Whether a session is one of Spark Connect, whose classes take a second to import."""
     return not isinstance(spark, SparkSession)
 
 
@@ -101,8 +98,6 @@ def _stop(jobs: _Jobs, tag: str, running: Future[_T]) -> None:
 
 
 class _Jobs(Protocol):
-    """How a session lets a thread mark its jobs, and any thread stop what is so marked."""
-
     @property
     def where(self) -> str:
         """The master or server."""

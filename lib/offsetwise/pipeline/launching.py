@@ -117,7 +117,6 @@ def starting(properties: Mapping[str, str], folder: Path, options: Sequence[str]
 
 
 def absolute_paths(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties with every path in them absolute."""
     return {name: _absolute(value) if name in _PATHS else value for name, value in properties.items()}
 
 
@@ -127,7 +126,6 @@ def _absolute(paths: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write a key or value so that `java.util.Properties` reads it back, whatever is in it."""
     return "".join(
         character if character.isascii() and character.isalnum() else _unicode(character) for character in text
     )

@@ -29,8 +29,6 @@ RANGE_OFFSETS: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLog:
-    """One topic on one cluster, and what to read of it."""
-
     properties: Mapping[str, str]
     """The Java client's names, without the `kafka.` prefix."""
     topic: str

@@ -151,7 +151,6 @@ def _size_of_headers(headers: Column) -> Column:
 
 
 def _origin(headers: Column) -> Column:
-    """Decode the first provenance header, as `translation/identity.py` does."""
     first = F.get(F.filter(headers, lambda header: header["key"].isin(sorted(PROVENANCE_HEADERS))), F.lit(0))
     name, value = first["key"], first["value"]
     digits = F.hex(value)

@@ -111,7 +111,6 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
 
 
 def _same(running: SparkSettings, requested: SparkSettings) -> bool:
-    """Return whether settings lead to one session. To which file a reference may lead, its file's folder decides."""
     refers = any(
         "${" in value or value.startswith("file:") for value in (requested.remote or "", *requested.conf.values())
     )
@@ -119,7 +118,6 @@ def _same(running: SparkSettings, requested: SparkSettings) -> bool:
 
 
 def close_session() -> None:
-    """Stop the session that was opened here, and its JVM; nothing to do if there is none."""
     global _running
     with _lock:
         running, _running = _running, None
@@ -143,7 +141,6 @@ def _stop(session: SparkSession) -> None:
 
 
 def _configuration(master: str, conf: ClientProperties, *, kafka: bool) -> dict[str, str]:
-    """Return the properties of a session: this package's, those of a local one, and the user's above them."""
     configuration = SESSION_CONF | QUIET_CONF | {"spark.master": master, f"spark.executorEnv.{SAFE_PATH}": "1"}
     if master.startswith("local"):
         configuration |= {
@@ -197,7 +194,6 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
 
 
 def _brings_connector(conf: Mapping[str, str]) -> bool:
-    """Whether somebody named a connector, which only loading it can tell; ours was compared with the lock."""
     return "spark-sql-kafka" in conf.get("spark.jars.packages", "") + conf.get("spark.jars", "")
 
 
@@ -259,7 +255,6 @@ def _knock(endpoint: str) -> None:
 
 
 def _adopt() -> SparkSession:
-    """Use the context somebody else started, with a configuration of our own."""
     session = SparkSession.builder.getOrCreate().newSession()
     for name, value in SESSION_CONF.items():
         session.conf.set(name, value)

@@ -89,7 +89,6 @@ def ship(
 
 
 def have_client(spark: SparkSession) -> bool:
-    """Return whether the workers that were asked by `ship` have librdkafka, so that they can read Kafka themselves."""
     return spark.conf.get(CLIENT_KEY, "false") == "true"
 
 
@@ -172,7 +171,6 @@ def _imports(source: bytes, *, deepest: int | None = None) -> Iterator[str]:
 
 
 def _around(module: str) -> Iterator[str]:
-    """Name a module, after the packages that it is in."""
     parts = module.split(".")
     yield from (".".join(parts[:depth]) for depth in range(1, len(parts) + 1))
 
@@ -182,7 +180,6 @@ def _digest(files: Mapping[str, bytes]) -> str:
 
 
 def _packages(uris: Sequence[str]) -> tuple[str, ...]:
-    """Name the packages that workers must import: Arrow always, file systems for the URIs at hand."""
     if not uris:
         return ("pyarrow",)
     schemes = {split_protocol(uri)[0] or "file" for uri in uris}
@@ -216,7 +213,6 @@ def _ask_here(spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ..
 def _ask_workers(
     spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ...], watch: Callable[[], None]
 ) -> list[_Answer]:
-    """Ask a few workers, without Arrow."""
     answer = F.udf(
         _question(needed, names),
         "struct<host: string, python: string, lacks: string, installed: string, client: boolean>",

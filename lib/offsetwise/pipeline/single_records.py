@@ -53,7 +53,6 @@ def read_places(
 
 
 def _ranges(positions: Iterable[tuple[TopicPartition, int]]) -> Iterator[OffsetRange]:
-    """Join places that follow one another."""
     for at, group in groupby(sorted(set(positions)), key=itemgetter(0)):
         offsets = [offset for _, offset in group]
         first = offsets[0]

@@ -88,7 +88,6 @@ _masked: Callable[[str], str] = str
 
 
 def hide(masked: Callable[[str], str]) -> None:
-    """Pass whatever Spark says through this function from now on."""
     global _masked  # noqa: PLW0603 - see above
     _masked = masked
 
@@ -110,7 +109,6 @@ def translate_spark_error(error: BaseException) -> OffsetwiseError:
 
 
 def cause_of(error: PySparkException | Py4JError) -> str:
-    """Describe in one clause what went wrong in a Spark action."""
     return first_line(_cause_of(error).what)
 
 
@@ -153,7 +151,6 @@ def spark_errors() -> Iterator[None]:
 
 
 def foreign_answer(actual: str) -> WorkerError:
-    """Return the refusal of what Offsetwise's own function never answers on Spark's workers."""
     return WorkerError(
         f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {actual}. Nothing "
         "was used from them.",
@@ -163,7 +160,6 @@ def foreign_answer(actual: str) -> WorkerError:
 
 
 def first_line(text: str) -> str:
-    """Cut a Java or Python message to one readable line."""
     lines = text.strip().splitlines()
     line = re.sub(r"^(Caused by: |: )", "", lines[0].strip() if lines else "no message")
     line = re.sub(r"\b(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*(?:Exception|Error)\b)", r"\1", line)

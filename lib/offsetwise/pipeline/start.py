@@ -117,7 +117,6 @@ def _import_meanwhile() -> None:
 
 
 def can_be_installed() -> bool:
-    """Return whether PySpark is absent, and `install_pyspark` would install it."""
     return _checkout() is not None and find_spec(PYSPARK) is None
 
 
@@ -151,7 +150,6 @@ def install_pyspark(progress: Progress) -> None:
 
 
 def _checkout() -> Path | None:
-    """Return the checkout whose `make console` set this environment up, if one did."""
     environment = Path(sys.prefix)
     set_up = (environment / ".console").is_file() and (environment.parent / "locks" / "spark.txt").is_file()
     return environment.parent if set_up else None

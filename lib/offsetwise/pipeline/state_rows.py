@@ -1,5 +1,3 @@
-"""What is asked of an engine whose jobs keep rows in a state that Spark can count."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,8 +12,6 @@ if TYPE_CHECKING:
 
 
 class CountsRows(Protocol):
-    """Counts the rows of a checkpoint's state."""
-
     def __call__(
         self,
         uri: str,

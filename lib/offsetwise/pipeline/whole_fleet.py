@@ -1,5 +1,3 @@
-"""All checkpoints of a migration: found below its roots, and read, a few here and many on Spark."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -69,7 +67,6 @@ def _read(
 
 
 def _location(uri: str) -> _Place:
-    """Return what two URIs of one folder have in common."""
     try:
         location = locate(uri)
     except StorageError:
@@ -90,7 +87,6 @@ def _incomplete(root: str, discovered: Discovered) -> RootTrouble:
 
 
 def _add_below(roots: Sequence[str], known: dict[_Place, str], progress: Progress) -> tuple[int, list[RootTrouble]]:
-    """Add the checkpoints below roots to those that are known; return how many folders were looked into."""
     troubles: list[RootTrouble] = []
     folders = 0
     for done, root in enumerate(roots):

@@ -38,8 +38,6 @@ Place: TypeAlias = tuple[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One position to find."""
-
     partition: TopicPartition
     new_topic: str
     target: SearchTarget
@@ -51,19 +49,15 @@ class Ask:
 
     @property
     def old_position(self) -> Place:
-        """Where it is on the old cluster."""
         return self.partition, self.target.position
 
     @property
     def new_partition(self) -> TopicPartition:
-        """The partition on the new cluster."""
         return TopicPartition(self.new_topic, self.partition.partition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowReader:
-    """Answers tasks about windows of both logs, many at once."""
-
     spark: SparkSession
     properties: Mapping[Cluster, Mapping[str, str]]
     """The Java client's properties of both clusters."""
@@ -184,7 +178,6 @@ class WindowReader:
     def _records(
         self, log: LogSide, numbered: Mapping[int, tuple[Ask, Task]], max_records_per_task: int | None
     ) -> DataFrame:
-        """Read the windows of one log and give each record the number of every task that wants it."""
         is_new = log is LogSide.NEW
         requests = [
             (

@@ -27,8 +27,6 @@ PARTITIONS_AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedTask:
-    """One task, and where its records are."""
-
     number: int
     old_topic: str
     new_topic: str
@@ -38,19 +36,16 @@ class LocatedTask:
     """What the answer repeats: nobody can take it for the answer to another question."""
 
     def range_of(self, log: LogSide) -> Range:
-        """Return what of a log it needs."""
         is_new = log is LogSide.NEW
         span = self.task.new if is_new else self.task.old
         return Range(self.number, self.new_topic if is_new else self.old_topic, self.partition, span.start, span.end)
 
 
 def row(tasks: Iterable[LocatedTask]) -> str:
-    """Write the tasks of one partition as a cell of the table that goes to the workers."""
     return json.dumps([*tasks], default=fields_of)
 
 
 def parse_task(fields: dict[str, Any]) -> LocatedTask:
-    """Read an element of what `row` wrote."""
     task: dict[str, Any] = fields.pop("task")
     task["question"] = RecordQuestion(task["question"])
     task |= {name: Span(**task[name]) for name in ("old", "new", "old_whole", "new_whole")}
@@ -142,8 +137,6 @@ def _answered(readers: Mapping[LogSide, RangeReader[_WindowRecord]], tasks: Sequ
 
 
 class _Read:
-    """The records of two spans, put together once for all tasks that want the same."""
-
     def __init__(
         self, old: Sequence[_WindowRecord], new: Sequence[_WindowRecord], aborted: Sequence[_WindowRecord]
     ) -> None:
@@ -155,8 +148,6 @@ class _Read:
 
 
 class _WindowRecord(NamedTuple):
-    """One record without its bytes: what `Records` has columns of, in their order, and what goes beside them."""
-
     offset: int
     timestamp: int | None
     log_append: bool
@@ -174,8 +165,6 @@ def _records(records: Sequence[_WindowRecord]) -> Records:
 
 
 class _KeptRecord:
-    """What is kept of each record."""
-
     def __init__(self, salt: bytes) -> None:
         import confluent_kafka as kafka  # noqa: PLC0415 - not on all workers
 
@@ -183,7 +172,6 @@ class _KeptRecord:
         self._untimed, self._append_time = kafka.TIMESTAMP_NOT_AVAILABLE, kafka.TIMESTAMP_LOG_APPEND_TIME
 
     def record(self, message: Any) -> _WindowRecord:
-        """Take one record's hashes."""
         kind, timestamp = message.timestamp()
         key, value, headers = message.key(), message.value(), message.headers()
         salt, of_key, of_value = self._salt, schema_id(key), schema_id(value)

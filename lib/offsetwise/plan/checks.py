@@ -22,18 +22,15 @@ _NAMED: Final = 3
 
 
 def checks_of(plan: Plan) -> tuple[GateCheck, ...]:
-    """Return every check of a plan: its names, complete, in range, the start gate, quiesced."""
     placed = (*_complete(plan), _in_range(plan)) if plan.positions else ()
     return (*_readable(plan), *placed, *plan.gate, *_quiesced(plan))
 
 
 def unmet(plan: Plan) -> tuple[str, ...]:
-    """Return the names of the checks that are not met, in the order of `checks_of`."""
     return tuple(dict.fromkeys(check.name for check in checks_of(plan) if check.outcome is Outcome.FAILED))
 
 
 def _readable(plan: Plan) -> Iterator[GateCheck]:
-    """Yield the check of names that hide characters or mix scripts; nothing where no name does."""
     marked = names.marked_names(plan)
     if marked:
         yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.warning_of(marked))
@@ -60,7 +57,6 @@ def _complete(plan: Plan) -> Iterator[GateCheck]:
 
 
 def _in_words(plan: Plan, text: str) -> str:
-    """Return a sentence of a check in the words of the streams that the plan's positions are of."""
     return in_words(text, terms_of(plan.positions))
 
 

@@ -45,8 +45,6 @@ from offsetwise.wording import many, number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """What every position is decided on."""
-
     job: JobTraits
     isolation: IsolationLevel
     new: Snapshot
@@ -64,7 +62,6 @@ class Grounds:
     """By source, topic and partition: how many offsets going back to an earlier batch reads again."""
 
     def ends(self, topic: str, partition: int) -> tuple[AnyPosition, AnyPosition] | None:
-        """Return the first and the last place on the new log; None where it was not read."""
         state = self.logs.get(TopicPartition(topic, partition))
         if state is None:
             return None
@@ -131,7 +128,6 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
 
 
 def is_left_unset(row: PartitionComparison, on: Grounds) -> bool:
-    """Return whether nothing is written for a partition, because the job has no position there and a person said so."""
     decided = row.topic_partition in on.overrides or row.topic in on.starts
     return on.begins_by_setting and row.old_offset is None and on.unset is Unset.LEAVE and not decided
 
@@ -161,7 +157,6 @@ def _check_stream(row: PartitionComparison, offset: AnyPosition) -> None:
 
 
 def _passed(comparison: Comparison) -> Iterator[tuple[tuple[str, str, int], int]]:
-    """Yield how far the job had read beyond where each partition is taken back to."""
     checkpoint, rewinding = comparison.checkpoint, rewinding_of(comparison.engine)
     reached = {} if checkpoint is None or rewinding is None else rewinding.read_to(checkpoint)
     for row in comparison.partitions:
@@ -324,14 +319,12 @@ def _restart(row: PartitionComparison, new_offset: AnyPosition, on: Grounds) -> 
 
 
 def _end_proof(row: PartitionComparison) -> Proof | None:
-    """Return the proof of the end of a pending batch."""
     if len(row.restart) < 2 or row.end_evidence is None:
         return None
     return Proof.of(row.end_evidence, row.restart[-1].old, row.restart[-1].new)
 
 
 def _objections(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
-    """Report why the translated place may not be used unless a person decides."""
     name = str(row.topic_partition)
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:

@@ -114,8 +114,6 @@ def draft(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settled:
-    """What a draft comes to, before anything that speaks against it is counted."""
-
     job: JobTraits
     edits_checkpoint: bool
     dropped: int | None
@@ -257,7 +255,6 @@ def _against_targets(comparison: Comparison, job: JobTraits, request: DraftReque
 
 
 def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Problem]:
-    """Let every finding that blocks do so, unless the plan itself settles it."""
     for finding in findings:
         kind = describe(finding.code)
         if finding.severity is not Severity.BLOCKS or kind.unedited:
@@ -279,7 +276,6 @@ def _overridden(finding: Finding, on: Grounds) -> bool:
 
 
 def _against_clusters(comparison: Comparison, positions: Sequence[PlannedPosition]) -> Iterator[Problem]:
-    """A plan must be able to say which clusters and topics it was made for."""
     old, new = comparison.snapshots
     for snapshot in (old, new):
         yield from cluster_id(snapshot)
@@ -312,7 +308,6 @@ def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
 
 
 def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
-    """Return what is stated about the job, as a plan records it."""
     return StatedJob(
         stateful=job.stateful,
         watermark_ms=job.watermark_ms,
@@ -343,7 +338,6 @@ def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
 
 
 def _group_starts(settled: _Settled, request: DraftRequest) -> dict[TopicPartition, str]:
-    """Return where groups begin that are written to and have a commit in a partition that is left unset."""
     unset = {partition.new_topic_partition for partition in settled.left_unset}
     groups = (settled.on.new.group(name) for name in groups_of(request.targets))
     return {

@@ -144,7 +144,6 @@ def drift(
 
 
 def _with_read_partitions(plan: Plan, now: Snapshot, requirement: ClusterRequirement) -> Snapshot:
-    """Return a snapshot as the one that the plan was drafted from, which has what only positions tell."""
     positions = [
         SourcePosition(topic=position.topic, partition=position.partition, offset=position.old_offset)
         for position in plan.positions
@@ -156,7 +155,6 @@ def _with_read_partitions(plan: Plan, now: Snapshot, requirement: ClusterRequire
 def drift_of_checkpoint(
     requirement: CheckpointRequirement | None, now: Checkpoint | None, files: Mapping[str, str] | None
 ) -> tuple[Drift, ...]:
-    """Hold what a plan requires of a checkpoint alone against what is there now; see `drift`."""
     return () if requirement is None else tuple(_checkpoint(requirement, now, files))
 
 

@@ -25,7 +25,6 @@ _CHANGED: Final = "Somebody has changed this file. Nothing was written and nothi
 
 
 def changed(problem: str) -> FileError:
-    """Return the error of a receipt or a journal that somebody has changed."""
     return FileError(
         f"{problem} {_CHANGED}",
         fix="Restore it from a copy, and find out who changed it. Without a copy, compare what is at the targets with "

@@ -1,5 +1,3 @@
-"""A plan's positions for other people's tools."""
-
 from __future__ import annotations
 
 import re
@@ -89,7 +87,6 @@ def whole_topics(
 
 
 def _difference(numbers: Sequence[int], count: int) -> str:
-    """Name what keeps some partitions from being each of a topic's once. A plan may state any number of partitions."""
     known = {number for number in numbers if number < count}
     if len(known) < count:
         first = next(number for number in range(count) if number not in known)
@@ -119,7 +116,6 @@ def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
 
 
 def against_gaps(plan: Plan) -> Iterator[Problem]:
-    """Yield which topic has not exactly the partitions that the plan has positions for."""
     counted = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
     for name in sorted({position.new_topic for position in plan.positions}):
         planned = {position.partition for position in plan.positions if position.new_topic == name}
@@ -160,7 +156,6 @@ def consumer_groups_csv(plan: Plan) -> str:
 
 
 def by_partition(plan: Plan) -> list[PlannedPosition]:
-    """Return the positions by new topic and partition."""
     return sorted(plan.positions, key=attrgetter("new_topic_partition"))
 
 

@@ -84,7 +84,6 @@ def start_gate(
     stage=Stage.GATE,
 )
 def mirror_skew_exceeds_watermark(gate: Iterable[GateCheck]) -> Iterator[str]:
-    """The gate has measured more skew than the job's watermark allows."""
     yield from (check.told for check in gate if check.name == SKEW and check.outcome is Outcome.FAILED)
 
 
@@ -128,7 +127,6 @@ def _preserved(
 
 
 def mirrored(row: PartitionComparison, link: Link) -> Outcome:
-    """Return whether every record of the old log has been copied, as far as the records or the log ends prove it."""
     old, new = row.old, row.new
     if old.hw is not None and old.hw == old.log_start:
         return Outcome.PASSED

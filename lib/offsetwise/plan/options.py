@@ -1,5 +1,3 @@
-"""What a command line says about targets, overrides and starts, as values."""
-
 from __future__ import annotations
 
 import re
@@ -52,7 +50,6 @@ def target(text: str) -> Target:
 
 
 def parameters() -> Takers:
-    """Return what `--set` can say to each target and about the jobs of each engine, by their names."""
     return {**{kind.name: kind.parameters for kind in target_types()}, **_of_jobs()}
 
 

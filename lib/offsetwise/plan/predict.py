@@ -74,19 +74,16 @@ def damage(rows: Rows, begins: str) -> Prediction | None:
 
 
 def besides(message: str, prediction: Prediction | None) -> Prediction:
-    """Return a sentence whose effect depends on the job's settings, followed by what goes wrong besides."""
     if prediction is None:
         return Prediction(effect=UNKNOWN, told=message)
     return Prediction(effect=prediction.effect, told=f"{message} {prediction.told}")
 
 
 def first(rows: Rows, holds: Callable[[PartitionComparison], bool]) -> PartitionComparison | None:
-    """Return the first row of which something holds."""
     return next((row for row in rows if holds(row)), None)
 
 
 def named(row: PartitionComparison) -> str:
-    """Name a row with the position that a start uses last."""
     return f"{row.topic_partition} at {row.restart[-1].old:,}" if row.restart else str(row.topic_partition)
 
 

@@ -68,7 +68,6 @@ def read_plan(data: bytes, *, subject: str) -> Plan:
 
 
 def _unrecognized(requirements: Requirements) -> Iterator[tuple[str, str]]:
-    """Yield what a later release may have written: what is expected in its place, and what was found."""
     required, cutover = requirements.checkpoint, requirements.cutover
     if required is not None and required.engine not in {engine.name for engine in engines()}:
         yield f"the plan of a checkpoint of {labels()}", f"one of {required.engine[:80]!r}"
@@ -78,7 +77,6 @@ def _unrecognized(requirements: Requirements) -> Iterator[tuple[str, str]]:
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
-    """Yield where a plan contradicts itself."""
     if not plan.targets:
         yield "it names no target"
     if (

@@ -39,7 +39,6 @@ def wrong_new_files(step: ReceiptStep, expected: Mapping[str, str | None]) -> It
 
 
 def made_text(step: ReceiptStep, text: str) -> Iterator[str]:
-    """Yield where the one new file is not the text that follows from the plan."""
     yield from wrong_new_files(step, {os.path.basename(step.place): sha256(text.encode()).hexdigest()})
 
 
@@ -49,7 +48,6 @@ def edited(plan: Plan, digest: str, step: ReceiptStep, *, new: Container[str] = 
 
 
 def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-    """Yield where files are not the reviewed ones, edited, with the originals kept beside."""
     yield from _edited(plan, digest, step, in_place=True)
 
 

@@ -102,14 +102,12 @@ def without_proof(
 
 
 def writes_pending(plan: Plan) -> bool:
-    """Return whether a plan writes the end of a pending batch: what keeps the job's state runs that batch again."""
     from offsetwise.plan.target import TargetRole, target_type  # noqa: PLC0415 - targets name ways, which name what refuses them
 
     return any(target_type(target.kind).role is TargetRole.STATE for target in plan.targets)
 
 
 def without_proofs(plan: Plan) -> list[str]:
-    """Return a sentence for each position that is called proven without a proof that `apply` can make again."""
     pending = writes_pending(plan)
     results = (
         without_proof(position, pending=pending, on_one_topic=stays(plan, position)) for position in plan.positions
@@ -208,7 +206,6 @@ def group_type(group: GroupState) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def no_checkpoint(comparison: Comparison) -> Iterator[str]:
-    """A copy, and a fresh checkpoint, are made from a checkpoint."""
     if comparison.checkpoint is None:
         yield "The positions are a group's: there is no checkpoint."
 
@@ -238,7 +235,6 @@ def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tupl
 
 
 def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:
-    """Return what to do where a checkpoint is none of the engine whose checkpoints a target copies."""
     if any(source.shards for source in checkpoint.sources):
         return "Write to kcl-leases:APPLICATION, starting-position or flink-savepoint-from-positions."
     return otherwise
@@ -269,7 +265,6 @@ def sources(comparison: Comparison) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def place_not_held(at: TopicPartition, position: AnyPosition, holder: str, why: str) -> Iterator[str]:
-    """What would be written has no form for such a position."""
     yield f"{at} is at {position}, which {holder} cannot hold: {why}."
 
 
@@ -309,7 +304,6 @@ def subscription(job: JobTraits) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def no_rename(comparison: Comparison) -> Iterator[str]:
-    """There is nothing to rename."""
     if all(row.topic == row.new_topic for row in comparison.partitions):
         yield "No topic changes its name."
 

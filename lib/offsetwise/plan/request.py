@@ -1,5 +1,3 @@
-"""What a person asks for when a plan is drafted, and whether it fits together."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -75,8 +73,6 @@ class SettlementChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRequest:
-    """What a plan is to write, and who decided what."""
-
     targets: tuple[Target, ...]
     author: str
     editors: tuple[str, ...] = ()
@@ -115,12 +111,10 @@ class DraftRequest:
 
     @property
     def mark_settled(self) -> bool:
-        """Whether the copy of the savepoint is to say that the sink's transactions are committed."""
         return settings_of(MarkSettings, self.settings).mark_settled
 
     @property
     def checkpoint(self) -> str | None:
-        """The checkpoint's name in the migration file; None for a group, and where none is named."""
         return None if self.subject is None else self.subject.checkpoint
 
 
@@ -173,7 +167,6 @@ def _together(problems: list[Problem]) -> str:
 
 
 def takers(request: DraftRequest) -> Takers:
-    """Return what the targets, and the repair, take of `--set`, by their names."""
     repair = {} if request.repair is None else {request.repair: KINDS[request.repair]}
     return {**takers_of(request.targets), **repair}
 
@@ -221,7 +214,6 @@ def check_request(request: DraftRequest) -> None:
 
 
 def _check_cutover(required: CutoverRequirement, *, positions: bool) -> None:
-    """Refuse to require what cannot be looked at; `positions` says whether the plan writes any."""
     objection = required.objection
     if objection is not None:
         expected, result = objection
@@ -272,5 +264,4 @@ def check_readings(comparison: Comparison, migration: Migration, request: DraftR
 
 
 def unfit(expected: str, actual: str, *, fix: str) -> PlanError:
-    """Return the error of a request that does not fit."""
     return PlanError(f"The plan: expected {expected}, found {actual}. Nothing was written.", fix=fix)

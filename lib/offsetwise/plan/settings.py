@@ -31,13 +31,10 @@ class Settings(BaseModel):
 
     @property
     def stream(self) -> str | None:
-        """The stream that the job reads, where the values name one."""
         return None
 
 
 class MarkSettings(Settings):
-    """Of a copy of a savepoint that can say of a sink's transactions that they are committed."""
-
     options = {"--mark-settled": "mark_settled"}
 
     mark_settled: bool = Field(
@@ -48,8 +45,6 @@ class MarkSettings(Settings):
 
 
 class UnsetSettings(Settings):
-    """Of a job that begins by a setting of its own where it has no position: a group's, and a positions file's."""
-
     options = {"--unset": "unset"}
 
     unset: Literal["leave"] | None = Field(
@@ -125,7 +120,6 @@ def check(takers: Takers, values: Recorded) -> None:
 
 
 def objections(takers: Takers, values: Recorded) -> Iterator[str]:
-    """Describe, as the end of a sentence, which keys nobody takes and which values do not fit."""
     by_key = dict(values)
     if len(by_key) != len(values):
         yield "a key twice"
@@ -185,7 +179,6 @@ def _fix(takers: Takers, values: Recorded) -> str:
 
 
 def _wrong_keys(takers: Takers, values: Recorded) -> Iterator[str]:
-    """Yield the keys whose value does not fit, or is missing."""
     for model in takers.values():
         try:
             settings_of(model, values)
@@ -204,7 +197,6 @@ def _declared(takers: Takers) -> list[tuple[str, str, str]]:
 
 
 def _values(of: Mapping[str, Any]) -> str:
-    """Name the values of a key from its JSON Schema."""
     either = [schema for schema in of.get("anyOf", [of]) if schema.get("type") != "null"]
     if listed := of.get("enum", either[0].get("enum")) or ([either[0]["const"]] if "const" in either[0] else []):
         return "|".join(map(str, listed))

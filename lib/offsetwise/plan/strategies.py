@@ -1,5 +1,3 @@
-"""The ways a job can move, what each costs, and whether it fits here."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,8 +23,6 @@ from offsetwise.wording.terms import in_words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """One way to move a job, and whether it fits here."""
-
     kind: Way
     why_not: tuple[str, ...]
     commands: tuple[str, ...]
@@ -37,16 +33,13 @@ class Strategy:
 
     @property
     def applies(self) -> bool:
-        """Whether nothing speaks against it."""
         return not self.why_not
 
     @property
     def drafts(self) -> bool:
-        """Whether it applies, and a plan for it is drafted from the comparison that it was judged by."""
         return self.applies and not self.kind.elsewhere
 
     def refused(self, why: str) -> Strategy:
-        """Return the way as a refused draft judged it, in fewer words where the rules say the same."""
         return self if self.why_not else replace(self, why_not=(why,))
 
 
@@ -120,13 +113,11 @@ def judge_strategies(
 
 
 def _named(way: Way, comparison: Comparison) -> Way:
-    """Return a way that writes to a service as one that is drafted, where such services were read with a comparison."""
     named = any(read.target == way.target for read in comparison.services)
     return replace(way, elsewhere="") if named else way
 
 
 def terms_for(way: Way, migration: Migration) -> Mapping[str, str]:
-    """Return the words of the migration's streams; Kafka's own for a way that has room for Kafka's offsets alone."""
     return {} if target_type(way.target).streams == {OFFSETS} else migration.terms
 
 
@@ -147,7 +138,6 @@ def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target,
 
 
 def _holds(kind: TargetType, stream: str) -> bool:
-    """Whether ways to a target are shown for migrations to a stream: also where only Kafka's offsets fit, to say so."""
     return not kind.streams or not kind.streams.isdisjoint({OFFSETS, stream})
 
 
@@ -211,7 +201,6 @@ def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource])
 
 
 def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:
-    """Return what keeps the job from going on with the checkpoint that it has; one that begins anew does not mind."""
     for finding in comparison.findings if target_type(target).role is TargetRole.STATE else ():
         if describe(finding.code).continuing:
             yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)

@@ -1,5 +1,3 @@
-"""A way to move a job, and what speaks against one: the rules that several ways share."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,8 +20,6 @@ def _unasked(comparison: Comparison, job: JobTraits) -> Iterable[str]:  # noqa: 
 
 
 class Objections(Protocol):
-    """Returns what speaks against a target, single partitions aside."""
-
     def __call__(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         """Return every reason."""
 
@@ -34,14 +30,11 @@ def unopposed(
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above
 ) -> Iterator[Problem]:
-    """Report nothing against a target."""
     yield from ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way to move a job."""
-
     name: str
     engine: str | None = None
     """The engine whose jobs alone it moves; None where it comes with an engine, or is one for all."""
@@ -80,7 +73,6 @@ class Way:
     """The same for a job in SQL; None where it is the same command."""
 
     def worded(self, terms: Mapping[str, str]) -> Way:
-        """Return the way in the words of a stream; see `in_words`."""
         results = [
             tuple(in_words(sentence, terms) for sentence in some) for some in (self.keeps, self.gives_up, self.needs)
         ]
@@ -89,7 +81,6 @@ class Way:
 
 
 def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
-    """Report which positions are not proven, or repeat records where that is not tolerated."""
     rows = [row for row in comparison.partitions if row.old_offset is not None]
     lost = [row for row in rows if row.new_offset is None or row.exactness in (Exactness.CLAIMED, Exactness.UNKNOWN)]
     if lost:
@@ -102,7 +93,6 @@ def unproven(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
 
 
 def pending(comparison: Comparison) -> Iterator[Problem]:
-    """Report where a pending batch is not known to hold the same records on both clusters."""
     unequal = [
         row
         for row in comparison.partitions
@@ -114,7 +104,6 @@ def pending(comparison: Comparison) -> Iterator[Problem]:
 
 
 def not_renamed(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
-    """Report why no topic can be renamed."""
     yield from subscription(job)
     yield from no_rename(comparison)
 

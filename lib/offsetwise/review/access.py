@@ -39,8 +39,6 @@ class Role(StrEnum):
 
 
 class SignIn(StrEnum):
-    """Whether the console can be used without signing in."""
-
     OPTIONAL = "optional"
     REQUIRED = "required"
 
@@ -64,7 +62,6 @@ class Grant(Section):
         return self
 
     def covers(self, claims: Mapping[str, Any], groups_claim: str) -> bool:
-        """Return whether it speaks of the person with these claims."""
         if claims.get("iss") != self.issuer:
             return False
         if self.anyone:
@@ -76,16 +73,12 @@ class Grant(Section):
 
 
 class Roles(Section):
-    """Who has which role."""
-
     viewer: tuple[Grant, ...] = ()
     author: tuple[Grant, ...] = ()
     reviewer: tuple[Grant, ...] = ()
 
 
 class Decisions(Section):
-    """How plans are decided about in the console."""
-
     key: Location | None = None
     """The console's private key, from `offsetwise keygen --console`. Without it, nothing can be approved here."""
     required: Annotated[StrictInt, Field(ge=1, le=100)] = 1
@@ -138,11 +131,9 @@ class Access(Section):
         return frozenset({*given, Role.VIEWER} if given else self.of_nobody())
 
     def roles_of(self, person: Person | None) -> frozenset[Role]:
-        """Return the roles of somebody, as this file says them."""
         return self.of_nobody() if person is None else self.of(self._claims(person))
 
     def is_service(self, person: Person) -> bool:
-        """Return whether this file names somebody as a service account."""
         claims = self._claims(person)
         return any(grant.covers(claims, self.groups_claim) for grant in self.service_accounts)
 
@@ -169,7 +160,6 @@ class Access(Section):
         return {self.groups_claim: person.groups, "iss": person.issuer, "sub": person.subject}
 
     def of_nobody(self) -> frozenset[Role]:
-        """Return the roles of somebody of whom nothing is known."""
         return frozenset({Role.VIEWER} if self.sign_in is SignIn.OPTIONAL else ())
 
 

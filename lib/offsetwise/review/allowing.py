@@ -16,8 +16,6 @@ from offsetwise.store.review_rows import EditorRow, Who
 
 
 class Verb(StrEnum):
-    """What a person can ask for, as the audit log names it."""
-
     SAVE = "save"
     SUBMIT = "submit"
     APPROVE = "approve"
@@ -51,7 +49,6 @@ _ASK: Final = "Ask the operator to name you in the access file: issuer and subje
 
 
 def not_signed_in(verb: Verb) -> NotAllowed:
-    """Refuse what nobody does without a name."""
     return NotAllowed(
         why=f"To {verb}, you have to be signed in, and you are not.",
         fix="Sign in; where no provider is set up, docs/sign-in.md says how.",
@@ -93,7 +90,6 @@ def why_not(person: Person, verb: Verb, rules: Access, now: datetime, *, demo: b
 
 
 def _name_of(person: Person) -> str:
-    """Name somebody by their identity, of the demonstration by the name that nobody else has."""
     return person.name if person.issuer == DEMO_ISSUER else f"{person.subject[:80]!a} of {person.issuer[:80]!a}"
 
 
@@ -141,7 +137,6 @@ def barred_from_deciding(
 
 
 def no_person(issuer: str, subject: str) -> NotAllowed:
-    """Refuse a decision of a service account."""
     return NotAllowed(
         why=f"{subject!a} of {issuer!a} is a service account, and plans are decided by people.",
         fix="Let a person decide who is signed in as themselves.",

@@ -53,8 +53,6 @@ class AlreadyOpen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedVersion:
-    """A version was saved."""
-
     plan: int
     number: int
     digest: str
@@ -64,8 +62,6 @@ class SavedVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchanged:
-    """Exactly this is there already. Nothing was changed."""
-
     plan: int
     number: int
     digest: str
@@ -73,8 +69,6 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """A version waits for decisions."""
-
     plan: int
     digest: str
     expires_at_ms: int
@@ -82,8 +76,6 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approved:
-    """The person's approval is signed and kept."""
-
     plan: int
     digest: str
     envelope: bytes
@@ -93,14 +85,11 @@ class Approved:
 
     @property
     def complete(self) -> bool:
-        """Whether as many people approved as this console asks for."""
         return self.counted >= self.required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """The person's no is signed and kept."""
-
     plan: int
     digest: str
     envelope: bytes
@@ -108,8 +97,6 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A remark, a receipt or a withdrawal is kept."""
-
     plan: int
     state: State
 

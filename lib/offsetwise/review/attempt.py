@@ -1,5 +1,3 @@
-"""One attempt to change something: who, what, under which rules, and what its row of the audit log says."""
-
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -66,7 +64,6 @@ class ParsedPlans:
         return parsed
 
     def difference(self, reader: StoreLook, before: VersionRow, after: VersionRow) -> Difference:
-        """Return what differs between two versions."""
         return difference(self.get(reader, before), self.get(reader, after), digests=(before.digest, after.digest))
 
 
@@ -88,8 +85,6 @@ def content_of(reader: StoreLook, version: VersionRow) -> bytes:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """What is tried, inside a change."""
-
     verb: Verb
     person: Person | None
     rules: Access
@@ -105,22 +100,18 @@ class Attempt:
 
     @property
     def now_ms(self) -> int:
-        """The time of the attempt, epoch ms."""
         return int(self.now.timestamp() * 1000)
 
     @property
     def is_demo(self) -> bool:
-        """Whether this is the demonstration."""
         return self.demo_key is not None
 
     def admitted(self) -> Person | NotAllowed:
-        """Return the person, if they may do this with any plan."""
         if self.person is None:
             return not_signed_in(self.verb)
         return why_not(self.person, self.verb, self.rules, self.now, demo=self.is_demo) or self.person
 
     def opened(self) -> tuple[Person, PlanRow, VersionRow] | NotAllowed:
-        """Return the person, if they may do this, the plan and its newest version."""
         person = self.admitted()
         if isinstance(person, NotAllowed):
             return person
@@ -131,11 +122,9 @@ class Attempt:
         return person, self.plan, newest
 
     def status(self, row: PlanRow, version: VersionRow) -> VersionStanding:
-        """Return how far a plan came."""
         return status_of(self.change, row, version, rules=self.rules, now=self.now)
 
     def stale(self, row: PlanRow, newest: VersionRow, digest: str) -> Stale | NotAllowed:
-        """Answer somebody who was shown another version than the newest."""
         shown = self.change.version_of(digest)
         if shown is None or shown.plan != row.id:
             return NotAllowed(
@@ -157,7 +146,6 @@ class Attempt:
         return read_private_key(Path(self.rules.decisions.key))
 
     def record(self, answer: object) -> None:
-        """Write the audit log's row of what was answered."""
         self.change.record(
             written(
                 self.verb,
@@ -228,7 +216,6 @@ def written(
 
 
 def decided(row: PlanRow, status: VersionStanding) -> AlreadyDecided:
-    """Answer somebody who comes after the decision."""
     by = ", ".join(
         f"{decision_row.by.subject} of {decision_row.by.issuer} at {clock(decision_row.at_ms)}"
         for decision_row in status.counted

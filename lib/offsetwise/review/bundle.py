@@ -216,7 +216,6 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
 
 
 def _read(data: bytes, subject: str) -> tuple[_Stated, dict[str, bytes]]:
-    """Return what a bundle says, and the files in it by kind, every digest checked."""
     body = files.read_object(_unpacked(data, subject), subject=subject, most=MAX_BYTES)
     files.check_header(body, KIND, subject=subject)
     results = {key: value for key, value in body.items() if key not in ("format", "format_version")}

@@ -30,8 +30,6 @@ _TOLD: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewDecision:
-    """What somebody wants to say of the version that they were shown."""
-
     digest: str
     verdict: Verdict
     typed: str | None
@@ -44,15 +42,12 @@ class ReviewDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matter:
-    """What is decided about, by somebody who may."""
-
     row: PlanRow
     newest: VersionRow
     status: VersionStanding
 
 
 def decide(attempt: Attempt, requested: ReviewDecision) -> DecideAnswer:
-    """Sign and keep the decision of somebody who is signed in."""
     matter = decidable(attempt, requested)
     if not isinstance(matter, Matter):
         return matter
@@ -161,7 +156,6 @@ def _not_reasoned(
 
 
 def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
-    """Keep a decision that was signed elsewhere."""
     change, opened = attempt.change, attempt.opened()
     if isinstance(opened, NotAllowed):
         return opened
@@ -196,7 +190,6 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
 def _why_not_now(
     attempt: Attempt, matter: Matter, digest: str, somebody: Who
 ) -> NotAllowed | Stale | AlreadyDecided | None:
-    """Return why nobody, or not this one again, decides about this version now."""
     row, newest, result = matter.row, matter.newest, matter.status
     if digest != newest.digest:
         return attempt.stale(row, newest, digest)
@@ -226,8 +219,6 @@ def _why_not_now(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedDecision:
-    """A decision with its envelope."""
-
     by: Who
     said: Statement
     envelope: bytes
@@ -235,7 +226,6 @@ class SignedDecision:
 
 
 def keep(attempt: Attempt, matter: Matter, signed: SignedDecision) -> Approved | Rejected:
-    """Keep a decision with its envelope, and move the plan on."""
     row, result, said, envelope = matter.row, matter.status, signed.said, signed.envelope
     if result.submission is None:
         raise AssertionError("decided about what was not submitted")

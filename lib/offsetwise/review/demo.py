@@ -26,7 +26,6 @@ _NAMES = {
 
 
 def demo_people(now: datetime) -> dict[Role, Person]:
-    """Return the people of the demonstration by the role they play, signed in just now."""
     return {
         role: Person(issuer=DEMO_ISSUER, subject=subject, name=name, signed_in_at=now)
         for subject, (role, name) in _NAMES.items()

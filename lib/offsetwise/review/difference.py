@@ -1,5 +1,3 @@
-"""What a version of a plan changes against another one."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -14,8 +12,6 @@ _OF_A_VERSION: Final = frozenset({"positions", "drafted_at", "editors", "identit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionChange:
-    """One partition that the two versions treat differently."""
-
     source: str
     topic: str
     partition: int
@@ -29,8 +25,6 @@ class PositionChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What differs between two versions."""
-
     before: str
     """Digest of the earlier version."""
     after: str

@@ -33,8 +33,6 @@ _TOLD: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftedVersion:
-    """A version that is to be saved."""
-
     plan: Plan
     content: bytes
     digest: str
@@ -49,7 +47,6 @@ class DraftedVersion:
 
 
 def save(attempt: Attempt, drafted: DraftedVersion) -> SaveAnswer:
-    """Save a new plan, or the next version of one."""
     change, person, digest = attempt.change, attempt.admitted(), drafted.digest
     if isinstance(person, NotAllowed):
         return person
@@ -159,7 +156,6 @@ def _wrong_names(attempt: Attempt, parsed: Plan, person: Person) -> NotAllowed |
 
 
 def submit(attempt: Attempt, digest: str) -> SubmitAnswer:
-    """Ask for decisions about a version."""
     change, opened = attempt.change, _opened_own(attempt)
     if isinstance(opened, NotAllowed):
         return opened
@@ -177,7 +173,6 @@ def submit(attempt: Attempt, digest: str) -> SubmitAnswer:
 
 
 def withdraw(attempt: Attempt) -> OtherAnswer:
-    """Take a plan back for good."""
     change, opened = attempt.change, _opened_own(attempt)
     if isinstance(opened, NotAllowed):
         return opened

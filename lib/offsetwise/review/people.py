@@ -1,5 +1,3 @@
-"""Who does something about a plan, and whether they had a hand in it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -81,18 +79,15 @@ def recorded(person: Person) -> str:
 
 
 def identity(somebody: Who | EditorRow) -> Identity:
-    """Return somebody as a plan records them, issuer and subject apart."""
     return Identity(issuer=somebody.issuer, subject=somebody.subject, address=somebody.address)
 
 
 def who(person: Person) -> Who:
-    """Return a person as the store keeps them."""
     address = None if person.email is None else plain(person.email)
     return Who(issuer=person.issuer, subject=person.subject, name=person.name[:MAX_NAME], address=address)
 
 
 def is_of(person: Person, editors: Iterable[EditorRow]) -> bool:
-    """Whether a person is the author or an editor, by issuer and subject."""
     return any((editor.issuer, editor.subject) == (person.issuer, person.subject) for editor in editors)
 
 

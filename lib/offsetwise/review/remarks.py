@@ -1,5 +1,3 @@
-"""What is said about a plan, and what came of it: remarks and receipts. Inside one change."""
-
 from __future__ import annotations
 
 import hashlib
@@ -18,7 +16,6 @@ MAX_COMMENT: Final = 10_000
 
 
 def comment(attempt: Attempt, text: str) -> OtherAnswer:
-    """Keep a remark."""
     opened = attempt.opened()
     if isinstance(opened, NotAllowed):
         return opened
@@ -33,7 +30,6 @@ def comment(attempt: Attempt, text: str) -> OtherAnswer:
 
 
 def add_receipt(attempt: Attempt, receipt: Receipt, content: bytes) -> OtherAnswer:
-    """Keep a receipt that agrees with the plan as it is kept here."""
     change, opened = attempt.change, attempt.opened()
     if isinstance(opened, NotAllowed):
         return opened

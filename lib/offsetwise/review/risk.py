@@ -42,7 +42,6 @@ class VersionFacts:
         return unmet(plan()) if self.unmet is None else self.unmet
 
     def dump(self) -> str:
-        """Write it as JSON."""
         return json.dumps(
             {
                 "partitions": self.partitions,
@@ -58,14 +57,12 @@ class VersionFacts:
 
     @classmethod
     def load(cls, text: str) -> VersionFacts:
-        """Read what `dump` wrote."""
         body = json.loads(text)
         unmet = body.get("unmet")
         return cls(**{**body, "names": tuple(body["names"]), "unmet": None if unmet is None else tuple(unmet)})
 
 
 def facts_of(plan: Plan, digest: str) -> VersionFacts:
-    """Return what a decision needs to know of a plan."""
     risky = [position for position in plan.positions if any(True for _ in risks(position))]
     return VersionFacts(
         partitions=len(plan.positions),
@@ -79,7 +76,6 @@ def facts_of(plan: Plan, digest: str) -> VersionFacts:
 
 
 def risks(position: PlannedPosition) -> Iterator[str]:
-    """Yield what is unsafe about one position, a clause each."""
     if position.skip is None:
         yield "it is not known how many records are skipped"
     elif position.skip > 0:

@@ -1,5 +1,3 @@
-"""A plan as the screens of a review show it: everything about it at one moment."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -27,8 +25,6 @@ from offsetwise.store.review_rows import (
 
 
 class SheetMark(StrEnum):
-    """What everything says that is taken out of a plan's newest version."""
-
     DRAFT = "DRAFT"
     """Nobody may apply it."""
     APPROVED = "APPROVED"
@@ -40,8 +36,6 @@ class SheetMark(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One plan, with its newest version."""
-
     row: PlanRow
     plan: Plan
     """The newest version, parsed."""
@@ -61,14 +55,11 @@ class Sheet:
 
     @property
     def digest(self) -> str:
-        """What a decision about it has to name."""
         return self.version.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionStanding:
-    """How far the newest version came, at one moment."""
-
     state: State
     submission: SubmissionRow | None
     """The last one of the newest version; None where it was never submitted."""
@@ -82,7 +73,6 @@ class VersionStanding:
 
     @property
     def why_expired(self) -> str:
-        """Why an approved plan is approved no more, as a clause."""
         if self.withdrawn:
             return f"an approval was withdrawn: {self.withdrawn[0].by.name} is no reviewer any more"
         return "its approvals have expired"
@@ -94,7 +84,6 @@ class VersionStanding:
 
     @property
     def mark(self) -> SheetMark:
-        """What is taken out of it says."""
         if self.state is State.APPLIED:
             return SheetMark.APPLIED
         return SheetMark.APPROVED if self.approved else SheetMark.DRAFT
@@ -102,8 +91,6 @@ class VersionStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A plan that waits for somebody."""
-
     plan: int
     migration: str
     moves: str
@@ -120,7 +107,6 @@ class Waiting:
 
 
 def status_of(reader: StoreLook, row: PlanRow, version: VersionRow, *, rules: Access, now: datetime) -> VersionStanding:
-    """Return how far a plan's newest version came, by the rules as they are now."""
     return standings(reader, {row.id: (row, version)}, rules=rules, now=now)[row.id]
 
 

@@ -71,7 +71,6 @@ class PlansView:
 
     @property
     def is_demo(self) -> bool:
-        """Whether this is the demonstration."""
         return self._demo_key is not None
 
     def roles(self, person: Person | None) -> frozenset[Role]:
@@ -90,7 +89,6 @@ class PlansView:
             return reader.plans(open_only=open_only)
 
     def sheet(self, person: Person | None, plan: int) -> Sheet | None:
-        """Return one plan with its newest version, decisions and discussion; None where there is no such plan."""
         rules = self._rules()
         with self._looking(person, "Reading the plan") as reader:
             row = reader.plan(plan)
@@ -169,7 +167,6 @@ class PlansView:
     def why_not_own(
         self, person: Person | None, verb: Verb, editors: tuple[EditorRow, ...], names: tuple[str, ...]
     ) -> NotAllowed | None:
-        """Return why somebody may not do this with a plan that is shown, by the hand they had in it; see `why_not`."""
         return not_signed_in(verb) if person is None else why_not_own(person, verb, self._rules(), editors, names)
 
     def waiting_for(self, person: Person | None) -> tuple[Waiting, ...]:
@@ -240,7 +237,6 @@ class PlansView:
             return reader.audit(requested or AuditFilter(), most=most)
 
     def check_chain(self, person: Person | None) -> Chain:
-        """Read the whole audit log, and say whether it is whole."""
         with self._looking(person, "Checking the audit log") as reader:
             return reader.check_chain()
 

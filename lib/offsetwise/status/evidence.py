@@ -10,8 +10,6 @@ from offsetwise.model.comparison import Summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutoverEvidence:
-    """What looks at the old logs of the job's topics showed."""
-
     state: CutoverState
     """Of the log that is furthest behind."""
     taken_ms: int
@@ -21,8 +19,6 @@ class CutoverEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonEvidence:
-    """What comparing the job came to."""
-
     taken_ms: int
     """When the new cluster was read for it."""
     summary: Summary
@@ -34,8 +30,6 @@ class ComparisonEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEvidence:
-    """A plan of the job, and who approved it."""
-
     file: str
     digest: str
     drafted_ms: int
@@ -55,8 +49,6 @@ class PlanEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedEvidence:
-    """What applying the plan wrote, and what stands there now."""
-
     receipt: str
     ended_ms: int | None
     """None where the application has not ended."""
@@ -75,8 +67,6 @@ class AppliedEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvidence:
-    """Everything that was read about one job."""
-
     job: Subject
     wave: str | None = None
     unread: UnreadJob | None = None

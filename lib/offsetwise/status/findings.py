@@ -1,5 +1,3 @@
-"""What is wrong with the jobs, topics and waves of a migration as a whole."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -18,8 +16,6 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveOfJobs:
-    """One wave, as the migration file states it."""
-
     name: str
     after: tuple[str, ...]
     not_before_ms: int | None
@@ -28,8 +24,6 @@ class WaveOfJobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOfMigration:
-    """One job, as the whole sees it."""
-
     job: Subject
     waves: tuple[str, ...]
     """All that name it."""
@@ -46,7 +40,6 @@ class JobOfMigration:
 
     @property
     def wave(self) -> str | None:
-        """The first wave that names it."""
         return self.waves[0] if self.waves else None
 
 
@@ -69,7 +62,6 @@ class WholeCase:
     """By old name, the shorter `retention.ms` of both clusters; a topic that keeps records for ever is not in it."""
 
     def wave(self, name: str | None) -> WaveOfJobs | None:
-        """Return a wave by its name."""
         return next((wave for wave in self.waves if wave.name == name), None)
 
     def rank(self, job: JobOfMigration) -> int:

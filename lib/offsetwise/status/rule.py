@@ -14,8 +14,6 @@ from offsetwise.wording import clock, duration, first_of, many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What decides beside the evidence."""
-
     migration: str
     """The migration file, as commands name it."""
     now_ms: int
@@ -57,7 +55,6 @@ def status_of(evidence: JobEvidence, rules: Rules) -> JobStatus:
 
 
 def _is_on_old(evidence: JobEvidence) -> bool:
-    """Return whether the job's positions are still those of the old cluster: a plan may have been written over them."""
     applied = evidence.applied
     return applied is None or 0 < applied.undone == applied.steps
 
@@ -124,7 +121,6 @@ def _different(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
 
 
 def _moved(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
-    """Judge a job whose plan is applied and stands as planned."""
     applied = evidence.applied
     if applied is None:
         return None
@@ -254,7 +250,6 @@ def _compared(evidence: JobEvidence, rules: Rules) -> _Verdict | None:
 
 
 def _holds(comparison: ComparisonEvidence, evidence: JobEvidence) -> bool:
-    """Return whether the job's positions are those that were compared."""
     return not comparison.moved and (evidence.moved_ms is None or evidence.moved_ms <= comparison.taken_ms)
 
 

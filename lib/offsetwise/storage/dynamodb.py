@@ -63,8 +63,6 @@ Item = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """What one table holds."""
-
     name: str
     keys: tuple[tuple[str, str], ...] | None
     """(attribute, `HASH` or `RANGE`); None where nothing says."""
@@ -74,7 +72,6 @@ class Table:
 
     @property
     def key_names(self) -> frozenset[str]:
-        """The attributes of its key; what all items share where nothing says."""
         if self.keys is not None:
             return frozenset(name for name, _ in self.keys)
         return frozenset[str].intersection(*map(frozenset, self.items)) if self.items else frozenset()
@@ -144,7 +141,6 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
 
 
 def _dump_in_file(uri: str, folder: str, name: str, roots: Sequence[str] | None) -> tuple[Table, ...]:
-    """Read the one file of a dump, of limited size; errors are those of `tables_at`."""
     data = open_tree(folder, roots=roots).read(name)
     if len(data) > MAX_DUMP_BYTES:
         raise StorageError(
@@ -175,7 +171,6 @@ def _tables_in(data: bytes, name: str) -> tuple[Table, ...]:
 
 
 def _is_file(uri: str, roots: Sequence[str] | None) -> bool:
-    """Return whether a path leads to no folder."""
     try:
         open_tree(uri, roots=roots).entries()
     except StorageError:
@@ -366,7 +361,6 @@ def all_items(client: Any, uri: str, request: Mapping[str, Any]) -> list[Item]:
 
 
 def _answered(uri: str, said: Mapping[str, Any]) -> StorageError:
-    """Return what DynamoDB refused."""
     code, message = str(said.get("Code", "")), str(said.get("Message", ""))[:200]
     if code in _MISSING:
         return MissingError(

@@ -54,7 +54,6 @@ _MARKS: Final = (
 
 
 def is_export(names: Iterable[str]) -> bool:
-    """Return whether a folder with these names is an export to S3, or has exports below it."""
     visible = [name for name in names if not name.startswith(".")]
     exports = bool(visible) and all(_EXPORT.fullmatch(name) for name in visible)
     return _SUMMARY in visible or _ABOVE in visible or exports

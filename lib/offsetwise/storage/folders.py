@@ -194,7 +194,6 @@ class Tree:
             yield from self._walk_local(below(path, name), folder, f"{above}{name}/", depth - 1, folders)
 
     def _read_local(self, file: str, limit: int, found_at: dict[str, str], folders: Folders) -> bytes | StorageError:
-        """Read one file; `found_at` keeps the paths of folders that were found to lie inside the roots."""
         try:
             folder, _, name = file.rpartition("/")
             if folder not in found_at:
@@ -228,7 +227,6 @@ class Tree:
             return self._refused(file, error, "read")
 
     def _path(self, relative: str) -> str:
-        """Return where something lies below the folder; of a local one without the links that lead there."""
         path = below(self.base, relative) if relative else self.base
         if self.location.scheme == "file":
             real = locate_local(path)
@@ -359,7 +357,6 @@ def _filesystem(location: Location) -> tuple[Any, str]:
 
 
 def disk() -> Any:
-    """Return the file system of local folders, without caches."""
     import fsspec  # noqa: PLC0415 - a tenth of a second that a local folder named by its path need not wait for
 
     return fsspec.filesystem("file", skip_instance_cache=True, use_listings_cache=False)

@@ -52,8 +52,6 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a place is for that must stand inside configured roots."""
-
     roots: str
     """Their key in the migration file."""
     effect: str
@@ -70,7 +68,6 @@ def is_live(uri: str) -> bool:
 
 
 def is_service(uri: str) -> bool:
-    """Whether a URI names what a service tells."""
     return uri.partition("://")[0] in SERVICE_SCHEMES
 
 
@@ -154,7 +151,6 @@ def _local_rest(uri: str, rest: str, *, bound: Bound | None) -> str:
 
 
 def locate_local(path: str) -> Location:
-    """Return the location of a local path, links resolved."""
     try:
         real = os.path.realpath(path)
     except (OSError, ValueError) as error:

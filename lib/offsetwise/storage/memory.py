@@ -1,5 +1,3 @@
-"""A folder of a checkpoint of which the bytes are held already."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -11,18 +9,14 @@ from offsetwise.storage.folders import Entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldFolder:
-    """Files by their names, read like a folder without others in it."""
-
     uri: str
     files: Mapping[str, bytes]
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Return the names; see `FolderReader`. There are no details to give."""
         del details
         return tuple(Entry(name=path) for path, _ in self.walk(folder) if "/" not in path)
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
-        """Return the bytes of files; see `FolderReader`."""
         return {
             path: self.files[path]
             if path in self.files
@@ -31,7 +25,6 @@ class HeldFolder:
         }
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield every file below a folder; see `FolderReader`."""
         prefix = f"{folder}/" if folder else ""
         for path, data in sorted(self.files.items()):
             if path.startswith(prefix):

@@ -1,5 +1,3 @@
-"""Folders named by paths and by patterns of paths."""
-
 from __future__ import annotations
 
 import os

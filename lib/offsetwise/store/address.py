@@ -28,8 +28,6 @@ _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the store is, and how to name it to people."""
-
     url: URL
     """With the password, which SQLAlchemy masks wherever it prints one."""
     shown: str
@@ -37,7 +35,6 @@ class Address:
 
     @property
     def file(self) -> Path | None:
-        """The file of a SQLite store; None for others."""
         if self.url.get_backend_name() != "sqlite":
             return None
         return Path((self.url.database or "").removeprefix("file:"))

@@ -27,8 +27,6 @@ Details = Mapping[str, str | int | bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What happened, or was refused."""
-
     at_ms: int
     issuer: str | None
     """None for somebody who is not signed in."""
@@ -45,8 +43,6 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """A record in its place in the chain."""
-
     seq: int
     record: Record
     previous: str
@@ -81,8 +77,6 @@ class Noted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """What came of reading the whole chain."""
-
     rows: int
     head: str
     """The last hash. Noted elsewhere, it shows when the whole chain is written anew."""
@@ -93,12 +87,10 @@ class Chain:
 
     @property
     def intact(self) -> bool:
-        """Whether nothing is wrong."""
         return self.broken is None
 
 
 def body_of(seq: int, record: Record) -> str:
-    """Return the canonical text of a row."""
     return json.dumps(
         {
             "seq": seq,
@@ -118,18 +110,15 @@ def body_of(seq: int, record: Record) -> str:
 
 
 def hash_of(previous: str, body: str) -> str:
-    """Return the hash of a row, hex."""
     return hashlib.sha256(f"{previous}\n{body}".encode("ascii")).hexdigest()
 
 
 def tip(connection: Connection) -> tuple[int, str]:
-    """Return the number and the hash of the last row."""
     last = connection.execute(select(table.c.seq, table.c.hash).order_by(table.c.seq.desc()).limit(1)).first()
     return (0, FIRST) if last is None else (last.seq, last.hash)
 
 
 def append(connection: Connection, seq: int, previous: str, record: Record) -> str:
-    """Add a row, and give its hash."""
     body = body_of(seq, record)
     text = hash_of(previous, body)
     connection.execute(
@@ -151,12 +140,10 @@ def append(connection: Connection, seq: int, previous: str, record: Record) -> s
 
 
 def there(connection: Connection, seq: int, row_hash: str) -> bool:
-    """Whether a row is there."""
     return connection.scalar(select(table.c.hash).where(table.c.seq == seq)) == row_hash
 
 
 def rows(connection: Connection, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
-    """Return rows, newest first."""
     query: Select[Any] = select(table).order_by(table.c.seq.desc()).limit(most)
     for column, value in (
         (table.c.issuer, requested.issuer),
@@ -254,7 +241,6 @@ def _without_row(connection: Connection, last: int) -> str | None:
 
 
 def _repeated(row: Row[Any]) -> Record:
-    """Return the record as the columns say it, with what only the body says."""
     return _of_columns(row, json.loads(row.body)["details"])
 
 

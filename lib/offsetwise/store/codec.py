@@ -66,7 +66,6 @@ class Columns:
     known: Bools
 
     def rows(self, chosen: Sequence[int]) -> Columns:
-        """Return the numbers of some of the partitions."""
         return Columns(self.values[:, chosen], self.known[:, chosen])
 
 
@@ -80,11 +79,9 @@ class Layout:
 
     @classmethod
     def of(cls, groups: tuple[str, ...], partitions: Sequence[LagPartition]) -> Layout:
-        """Return the layout of a sample."""
         return cls(groups, tuple((row.source, row.topic, row.new_topic, row.partition) for row in partitions))
 
     def dump(self) -> str:
-        """Write it as JSON, partitions of one topic together."""
         topics: list[tuple[str, str, str, list[int]]] = []
         for source, topic, new_topic, partition in self.rows:
             if not topics or topics[-1][:3] != (source, topic, new_topic):
@@ -94,29 +91,24 @@ class Layout:
 
     @classmethod
     def load(cls, text: str) -> Layout:
-        """Read what `dump` wrote."""
         body = json.loads(text)
         rows = ((source, topic, new, number) for source, topic, new, numbers in body["topics"] for number in numbers)
         return cls(tuple(body["groups"]), tuple(rows))
 
     @property
     def columns(self) -> int:
-        """How many columns its payloads have."""
         return _FIXED + 2 * len(self.groups)
 
     @property
     def chunks(self) -> int:
-        """How many payloads a sample of it has."""
         return -(-len(self.rows) // CHUNK_ROWS)
 
 
 def digest(layout: str) -> str:
-    """Return the SHA-256 of a layout, in hex."""
     return hashlib.sha256(layout.encode()).hexdigest()
 
 
 def columns(partitions: Sequence[LagPartition], groups: int) -> Columns:
-    """Return the numbers of partitions."""
     numbers = [_numbers(row, groups) for row in partitions]
     known = np.array([[number is not None for number in row] for row in numbers], dtype=np.bool_)
     values = np.array([[number or 0 for number in row] for row in numbers], dtype=np.int64)
@@ -125,7 +117,6 @@ def columns(partitions: Sequence[LagPartition], groups: int) -> Columns:
 
 
 def partitions(rows: Sequence[tuple[str, str, str, int]], columns: Columns) -> tuple[LagPartition, ...]:
-    """Return partitions back, `rows` being the layout's rows that `columns` holds."""
     lag_partitions = []
     for (source, topic, new_topic, partition), row, has in zip(
         rows, columns.values.T.tolist(), columns.known.T.tolist(), strict=True
@@ -151,13 +142,11 @@ def partitions(rows: Sequence[tuple[str, str, str, int]], columns: Columns) -> t
 
 
 def part(columns: Columns, chunk: int) -> Columns:
-    """Cut out the rows of one payload."""
     rows = slice(chunk * CHUNK_ROWS, (chunk + 1) * CHUNK_ROWS)
     return Columns(columns.values[:, rows], columns.known[:, rows])
 
 
 def joined(parts: Sequence[Columns], count: int) -> Columns:
-    """Put rows of several payloads together, given the number of columns."""
     nothing = Columns(np.empty((count, 0), np.int64), np.empty((count, 0), np.bool_))
     return Columns(
         np.concatenate([nothing.values, *(piece.values for piece in parts)], axis=1),
@@ -179,7 +168,6 @@ def encode(columns: Columns, base: Columns | None) -> bytes:
 
 
 def decode(payload: bytes, count: int, rows: int, base: Columns | None) -> Columns:
-    """Read what `encode` wrote, given the number of columns and rows."""
     data = zlib.decompress(payload)
     if data[0] != _VERSION:
         raise ValueError(f"expected payload version {_VERSION}, found {data[0]}")

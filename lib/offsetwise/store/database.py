@@ -135,7 +135,6 @@ class Database:
             ) from (lost if error.__cause__ is None else error)
 
     def close(self) -> None:
-        """Let go of all connections."""
         self._engine.dispose()
 
     def _bring_up_to_date(self) -> None:
@@ -158,7 +157,6 @@ class Database:
                     command.upgrade(config, "head")
 
     def _revision(self, connection: Connection, script: ScriptDirectory) -> str | None:
-        """Return the revision of the tables; None for an empty database."""
         there = set(inspect(connection).get_table_names())
         if VERSION_TABLE not in there:
             # A file is ours alone; a database may hold other tables, but not ours without their revision.

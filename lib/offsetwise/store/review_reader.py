@@ -41,45 +41,37 @@ class StoreLook:
         self._connection = connection
 
     def plans(self, *, open_only: bool = False) -> tuple[PlanRow, ...]:
-        """Return plans, the one that was changed last first."""
         query = select(tables.plan).order_by(tables.plan.c.changed_at_ms.desc(), tables.plan.c.id.desc())
         if open_only:
             query = query.where(tables.plan.c.state.in_(tables.OPEN_STATES))
         return tuple(_plan(row) for row in self._connection.execute(query))
 
     def plan(self, plan: int) -> PlanRow | None:
-        """Return one plan."""
         row = self._connection.execute(select(tables.plan).where(tables.plan.c.id == plan)).first()
         return None if row is None else _plan(row)
 
     def open_plan(self, moves: str) -> PlanRow | None:
-        """Return the open plan of a checkpoint or group."""
         query = select(tables.plan).where(tables.plan.c.moves == moves, tables.plan.c.state.in_(tables.OPEN_STATES))
         row = self._connection.execute(query).first()
         return None if row is None else _plan(row)
 
     def version(self, plan: int, number: int) -> VersionRow:
-        """Return one version of a plan that is there."""
         query = _versions().where(tables.version.c.plan_id == plan, tables.version.c.number == number)
         return _version(self._connection.execute(query).one())
 
     def versions(self, plan: int) -> tuple[VersionRow, ...]:
-        """Return all versions of a plan, ascending."""
         query = _versions().where(tables.version.c.plan_id == plan).order_by(tables.version.c.number)
         return tuple(_version(row) for row in self._connection.execute(query))
 
     def version_of(self, digest: str) -> VersionRow | None:
-        """Return the version with a digest, whatever plan it is of."""
         row = self._connection.execute(_versions().where(tables.version.c.digest == digest)).first()
         return None if row is None else _version(row)
 
     def content(self, version: int) -> bytes:
-        """Return the exact bytes of a version."""
         result = self._connection.execute(select(tables.version.c.content).where(tables.version.c.id == version))
         return bytes(result.scalar_one())
 
     def files(self, version: int) -> dict[str, bytes]:
-        """Return what a version was drafted from, by kind."""
         query = (
             select(tables.version_file.c.kind, tables.file.c.body)
             .join(tables.file, tables.file.c.digest == tables.version_file.c.digest)
@@ -88,11 +80,9 @@ class StoreLook:
         return {row.kind: zlib.decompress(row.body) for row in self._connection.execute(query)}
 
     def editors(self, plan: int) -> tuple[EditorRow, ...]:
-        """Return everybody who wrote, edited or submitted a version; the author first."""
         return self.editors_of([plan])[plan]
 
     def editors_of(self, plans: Collection[int]) -> dict[int, tuple[EditorRow, ...]]:
-        """Return, for each of some plans, who wrote, edited or submitted a version; the author first."""
         order = tables.editor.c.since_number, tables.editor.c.audit_seq
         rows = self._of(tables.editor, tables.editor.c.plan_id, plans, order)
         return {
@@ -104,27 +94,22 @@ class StoreLook:
         }
 
     def submission(self, version: int) -> SubmissionRow | None:
-        """Return the last submission of a version."""
         return self.submissions_of([version]).get(version)
 
     def submissions_of(self, versions: Collection[int]) -> dict[int, SubmissionRow]:
-        """Return the last submission of each of some versions that was submitted."""
         rows = self._of(tables.submission, tables.submission.c.version_id, versions, (tables.submission.c.round,))
         return {version: _submission(of_version[-1]) for version, of_version in rows.items()}
 
     def decisions(self, plan: int) -> tuple[DecisionRow, ...]:
-        """Return all decisions about all versions of a plan, ascending."""
         return self.decisions_of([plan])[plan]
 
     def decisions_of(self, plans: Collection[int]) -> dict[int, tuple[DecisionRow, ...]]:
-        """Return, for each of some plans, all decisions about all of its versions, ascending."""
         rows = self._of(tables.decision, tables.decision.c.plan_id, plans, (tables.decision.c.id,))
         # An envelope of many plans is read once: it names all of them.
         envelopes = self._envelopes({row.nonce for some in rows.values() for row in some})
         return {plan: tuple(_decision(row, envelopes.get(row.nonce)) for row in rows.get(plan, ())) for plan in plans}
 
     def nonce_used(self, plan: int, nonce: str) -> bool:
-        """Whether an envelope with this nonce is kept of a plan already."""
         query = select(tables.decision.c.id).where(tables.decision.c.plan_id == plan, tables.decision.c.nonce == nonce)
         return self._connection.execute(query).first() is not None
 
@@ -147,15 +132,12 @@ class StoreLook:
         return tuple(_set(row, members[row.id]) for row in rows)
 
     def plan_set(self, number: int) -> SetRow | None:
-        """Return one set of plans."""
         return self._one_set(tables.plan_set.c.id == number)
 
     def set_of(self, digest: str) -> SetRow | None:
-        """Return the set whose file has a digest."""
         return self._one_set(tables.plan_set.c.digest == digest)
 
     def set_content(self, number: int) -> bytes:
-        """Return the exact bytes of the file of a set that is there."""
         query = select(tables.plan_set.c.content).where(tables.plan_set.c.id == number)
         return bytes(self._connection.execute(query).scalar_one())
 
@@ -175,7 +157,6 @@ class StoreLook:
         return {set_id: tuple(members) for set_id, members in rows.items()}
 
     def newest_of(self, plans: Collection[int]) -> dict[int, tuple[PlanRow, VersionRow]]:
-        """Return each of some plans that are there, with its newest version."""
         rows = {row.id: row for some in self._of(tables.plan, tables.plan.c.id, plans).values() for row in some}
         columns = [column for column in tables.version.c if column.name != "content"]
         joined = tables.version.join(
@@ -192,7 +173,6 @@ class StoreLook:
     def _of(
         self, table: Table, column: Column[Any], values: Collection[int], order: Sequence[Column[Any]] = ()
     ) -> dict[int, list[Row[Any]]]:
-        """Return the rows of a table by what they have in a column, where that is one of some values."""
         results: dict[int, list[Row[Any]]] = {}
         for some in _some(values):
             for row in self._connection.execute(select(table).where(column.in_(some)).order_by(*order)):
@@ -200,7 +180,6 @@ class StoreLook:
         return results
 
     def comments(self, plan: int) -> tuple[CommentRow, ...]:
-        """Return the discussion of a plan, ascending."""
         query = select(tables.comment).where(tables.comment.c.plan_id == plan).order_by(tables.comment.c.id)
         return tuple(
             CommentRow(number=row.number, by=_who(row), at_ms=row.at_ms, body=row.body)
@@ -208,7 +187,6 @@ class StoreLook:
         )
 
     def receipts(self, plan: int) -> tuple[ReceiptRow, ...]:
-        """Return what was handed in of applications of a plan, ascending."""
         query = select(tables.receipt).where(tables.receipt.c.plan_id == plan).order_by(tables.receipt.c.id)
         return tuple(
             ReceiptRow(digest=row.digest, content=bytes(row.content), by=_who(row), at_ms=row.at_ms)
@@ -216,16 +194,13 @@ class StoreLook:
         )
 
     def receipt_known(self, sha256: str) -> bool:
-        """Whether this very receipt was handed in before."""
         query = select(tables.receipt.c.id).where(tables.receipt.c.sha256 == sha256)
         return self._connection.execute(query).first() is not None
 
     def audit(self, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
-        """Return rows of the audit log, newest first."""
         return audit.rows(self._connection, requested, most=most)
 
     def check_chain(self, noted: Noted | None = None) -> Chain:
-        """Read the whole audit log, and say whether it is whole, and still has the row that was noted elsewhere."""
         return audit.check(self._connection, noted)
 
 

@@ -1,5 +1,3 @@
-"""What the store keeps of plans under review, as values."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,7 +16,6 @@ class State(StrEnum):
 
     @property
     def open(self) -> bool:
-        """Whether no other plan may be open for the same checkpoint or group."""
         return self in (State.DRAFT, State.SUBMITTED, State.APPROVED)
 
 
@@ -36,8 +33,6 @@ class Who:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """A plan with its newest version's number."""
-
     id: int
     migration: str
     moves: str
@@ -49,8 +44,6 @@ class PlanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRow:
-    """One version, without its bytes."""
-
     id: int
     plan: int
     number: int
@@ -62,8 +55,6 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditorRow:
-    """Somebody who wrote, edited or submitted a version."""
-
     issuer: str
     subject: str
     address: str | None
@@ -84,8 +75,6 @@ class SubmissionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRow:
-    """One decision about one submission."""
-
     id: int
     submission: int
     digest: str
@@ -100,8 +89,6 @@ class DecisionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetMember:
-    """One plan of a set, in the version that the set names."""
-
     plan: int
     version: int
     """Its id."""
@@ -111,8 +98,6 @@ class SetMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRow:
-    """Plans that are decided about together, without the bytes of their set's file."""
-
     id: int
     migration: str
     wave: str | None
@@ -125,8 +110,6 @@ class SetRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentRow:
-    """One remark, and the version that it was made at."""
-
     number: int
     by: Who
     at_ms: int
@@ -135,8 +118,6 @@ class CommentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptRow:
-    """What somebody handed in as the receipt of an application."""
-
     digest: str
     content: bytes
     by: Who

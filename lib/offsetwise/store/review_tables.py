@@ -37,11 +37,9 @@ class Escaped(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
-        """Return what is kept."""
         return None if value is None else escaped(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
-        """Return what was handed in; what somebody else wrote there, as it stands."""
         try:
             return None if value is None else value.encode("ascii").decode("unicode_escape")
         except UnicodeError:

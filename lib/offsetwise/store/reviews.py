@@ -36,7 +36,6 @@ class Reviews:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[StoreLook]:
-        """Yield a look at one state of everything."""
         with self._database.reading(what) as connection:
             yield StoreLook(connection)
 
@@ -79,16 +78,13 @@ class Change(StoreLook):
 
     @property
     def recorded(self) -> bool:
-        """Whether the row of the audit log is written."""
         return self._hash is not None
 
     @property
     def written(self) -> tuple[int, str]:
-        """The number and the hash of the row of the audit log."""
         return self._seq, self._hash or ""
 
     def add_plan(self, *, migration: str, moves: str, at_ms: int) -> int:
-        """Add a plan without a version; give its id."""
         values = {
             "migration": migration,
             "moves": moves,
@@ -101,7 +97,6 @@ class Change(StoreLook):
     def add_version(
         self, plan: int, number: int, *, digest: str, content: bytes, facts: str, by: Who, at_ms: int
     ) -> int:
-        """Add a version; give its id."""
         return self._added(
             tables.version,
             {
@@ -131,7 +126,6 @@ class Change(StoreLook):
             self._connection.execute(insert(tables.editor).values(values))
 
     def add_file(self, version: int, kind: str, content: bytes) -> None:
-        """Keep a file that a version was drafted from."""
         digest = hashlib.sha256(content).hexdigest()
         if self._connection.execute(select(tables.file.c.digest).where(tables.file.c.digest == digest)).first() is None:
             values = {"digest": digest, "body": zlib.compress(content, _LEVEL)}
@@ -140,7 +134,6 @@ class Change(StoreLook):
         self._connection.execute(insert(tables.version_file).values(of))
 
     def add_submission(self, version: int, number: int, *, by: Who, at_ms: int, expires_at_ms: int) -> None:
-        """Add a submission of a version."""
         self._added(
             tables.submission,
             {
@@ -219,12 +212,10 @@ class Change(StoreLook):
         return added
 
     def add_comment(self, plan: int, number: int, *, by: Who, at_ms: int, body: str) -> None:
-        """Add a remark."""
         values = {"plan_id": plan, "number": number, **_by(by, at_ms), "body": body, "audit_seq": self._seq}
         self._added(tables.comment, values)
 
     def add_receipt(self, plan: int, *, digest: str, content: bytes, by: Who, at_ms: int) -> None:
-        """Add a receipt."""
         self._added(
             tables.receipt,
             {
@@ -238,7 +229,6 @@ class Change(StoreLook):
         )
 
     def move(self, plan: int, state: State, *, number: int, at_ms: int) -> None:
-        """Record how far a plan came, and which version is its newest."""
         values = {"state": state.value, "number": number, "changed_at_ms": at_ms}
         self._connection.execute(update(tables.plan).where(tables.plan.c.id == plan).values(values))
 

@@ -46,7 +46,6 @@ _COLUMNS: Final = (
 
 
 def add(connection: Connection, sample: LagSample) -> int:
-    """Write a sample, and give its id. One that is there already, by subject and time, stays as it is."""
     subject_id = _subject_id(connection, LagSubject.of(sample), make=True)
     layout = codec.Layout.of(sample.groups, sample.partitions)
     layout_id = _layout_id(connection, layout)
@@ -86,7 +85,6 @@ def add(connection: Connection, sample: LagSample) -> int:
 
 
 def subjects(connection: Connection) -> tuple[LagSubject, ...]:
-    """Return all subjects that were ever sampled, by migration and name."""
     rows = connection.execute(select(lag_subject.c.migration, lag_subject.c.kind, lag_subject.c.name))
     return tuple(
         sorted(
@@ -97,13 +95,11 @@ def subjects(connection: Connection) -> tuple[LagSubject, ...]:
 
 
 def newest_ms(connection: Connection, subject: LagSubject) -> int | None:
-    """Return when the newest sample was taken; None where there is none."""
     row = _newest(connection, subject)
     return None if row is None else int(row.taken_at_ms)
 
 
 def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-    """Return the newest sample, or the newest one taken before a time; None where there is none."""
     row = _newest(connection, subject, before_ms)
     if row is None:
         return None
@@ -111,7 +107,6 @@ def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None
 
 
 def window(connection: Connection, subject: LagSubject, since_ms: int, most: int) -> tuple[StoredTotals, ...]:
-    """Return the totals since a time, thinned to at most `most` moments, ascending."""
     retained = _thinned(_ticks(connection, subject, since_ms), most)
     results = _heads(connection, [row.id for row, _ in retained])
     heads = {row.id: _head(results[row.id]) for row, _ in retained}
@@ -165,7 +160,6 @@ def prune(connection: Connection, *, fine_before_ms: int, all_before_ms: int, mo
 
 
 def _insert(connection: Connection, table: Table) -> Any:
-    """Return an INSERT that knows ON CONFLICT, in the database's own dialect."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
@@ -240,7 +234,6 @@ def _whole(
     requested: Mapping[int, Sequence[int]] | None,
     layouts: Mapping[int, codec.Layout] | None = None,
 ) -> Iterator[StoredSample]:
-    """Yield samples with their partitions: all of them, or those at the places wanted of each layout."""
     known = layouts or _layouts(connection, {row.layout_id for row, _ in retained})
     indexes = requested or {layout_id: range(len(layout.rows)) for layout_id, layout in known.items()}
     heads = _heads(connection, [row.id for row, _ in retained])

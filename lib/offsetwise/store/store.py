@@ -1,5 +1,3 @@
-"""The store as everybody uses it."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -61,7 +59,6 @@ class Store:
 
     @property
     def reviews(self) -> Reviews:
-        """Plans under review, in the same database."""
         return Reviews(self._database)
 
     def add(self, sample: LagSample) -> int:
@@ -70,17 +67,14 @@ class Store:
             return samples.add(connection, sample)
 
     def subjects(self) -> tuple[LagSubject, ...]:
-        """Return all subjects that were ever sampled."""
         with self._database.reading("Reading its subjects") as connection:
             return samples.subjects(connection)
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Return when the newest sample was taken; None where there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest_ms(connection, subject)
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Return the newest sample, or the newest one taken before a time; None where there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest(connection, subject, before_ms=before_ms)
 
@@ -112,5 +106,4 @@ class Store:
                 return removed
 
     def close(self) -> None:
-        """Let go of all connections."""
         self._database.close()

@@ -28,7 +28,6 @@ _LOCKED = {"55P03", "57014"}
 
 @contextmanager
 def troubles(address: Address, what: str) -> Iterator[None]:
-    """Turn what the driver raises into a `StoreError` that says what could not be done."""
     try:
         yield
     except DBAPIError as error:
@@ -58,7 +57,6 @@ def _explained(address: Address, what: str, error: DBAPIError) -> StoreError:
 
 
 def sqlite_trouble(address: Address, what: str, said: str) -> StoreError:
-    """Return the error for what SQLite said."""
     name = f"Store {address.shown}"
     if "locked" in said:
         return StoreLockedError(

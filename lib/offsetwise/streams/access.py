@@ -1,5 +1,3 @@
-"""Whether a cluster can be reached, and what its user may do there."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -23,8 +21,6 @@ class StepName(StrEnum):
 
 
 class StepResult(StrEnum):
-    """How a step ended."""
-
     OK = "ok"
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -43,8 +39,6 @@ class Step:
 
 
 class Resource(StrEnum):
-    """What an operation is authorised on, in Kafka's words."""
-
     CLUSTER = "cluster"
     TOPIC = "topic"
     GROUP = "group"
@@ -68,8 +62,6 @@ WRITING: Final[Mapping[Resource, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
-    """What the broker authorises the user to do on one resource."""
-
     resource: Resource
     name: str
     """Of the topic or group; empty for the cluster itself."""
@@ -79,7 +71,6 @@ class Granted:
 
     @property
     def writing(self) -> tuple[str, ...]:
-        """Those operations that change the cluster."""
         return tuple(operation for operation in self.operations if operation in WRITING[self.resource])
 
     @property
@@ -90,8 +81,6 @@ class Granted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What the user of one cluster may do."""
-
     cluster: Cluster
     user: str | None
     """As the migration file names it; None where the broker asks for none."""
@@ -101,14 +90,11 @@ class Permissions:
 
     @property
     def writable(self) -> tuple[Granted, ...]:
-        """Where the user could write."""
         return tuple(granted for granted in self.granted if granted.writing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclCommand:
-    """One command that grants what reading needs, and what it is for."""
-
     purpose: str
     command: str
     optional: bool = False

@@ -55,8 +55,6 @@ _SERVE: Final = "from offsetwise.streams.client_process import serve; serve()"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
-    """A function, what it is called with, and the secrets that references lead to."""
-
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     named: Mapping[str, Any]
@@ -69,12 +67,10 @@ class _Question:
 
     @property
     def cluster(self) -> AddressedCluster:
-        """The cluster that it is about."""
         arguments = (*self.arguments, *self.named.values())
         return next(argument for argument in arguments if isinstance(argument, AddressedCluster))
 
     def unanswered(self, actual: str) -> ClusterError | LostReplyError:
-        """Return the error of a question whose answer the client library could not take."""
         if not self.changes:
             return wrong_answer(self.cluster, _TAKEN, actual)
         return LostReplyError(
@@ -85,8 +81,6 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """How far the work is."""
-
     step: str
     done: int
     total: int
@@ -94,8 +88,6 @@ class _Report:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a function returned or raised."""
-
     value: Any = None
     error: Exception | None = None
 
@@ -128,7 +120,6 @@ class _Process:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can take another question."""
         try:
             freed = self._connection.poll(_FREED_S) and isinstance(self._connection.recv(), _Freed)
         except (EOFError, OSError):
@@ -137,7 +128,6 @@ class _Process:
         return freed and self._process.poll() is None
 
     def ask(self, question: _Question, progress: Progress | None) -> _Outcome | None:
-        """Put a question and pass on how far its answer is; return None where the process ended over it."""
         with suppress(OSError):  # what it says of the end is read from its answers
             self._connection.send(question)
         while isinstance(message := self._message(), _Report):
@@ -155,20 +145,17 @@ class _Process:
         return message
 
     def end(self) -> None:
-        """End it."""
         self._connection.close()
         self._process.kill()
         self._process.wait()
         self._errors.close()
 
     def forget(self) -> None:
-        """Let go of it, as of another's."""
         self._connection.close()
         self._process.returncode = 0
         self._errors.close()
 
     def error(self, question: _Question) -> ClusterError | LostReplyError:
-        """Return the error of a question over which it ended, and end it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_S)
         code = self._process.poll()
@@ -263,7 +250,6 @@ def serve() -> None:
 
 
 def _end_with(connection: int) -> None:
-    """End this process as soon as the other end of the connection is closed."""
     hung_up = select.poll()
     hung_up.register(connection, 0)
     hung_up.poll()
@@ -299,7 +285,6 @@ def _plain(argument: object) -> object:
 
 
 def _waiting_process() -> _Process:
-    """Return a process that waits, or a new one."""
     while True:
         with _lock:
             process = _waiting.pop() if _waiting else None
@@ -336,7 +321,6 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def wrong_answer(config: AddressedCluster, expected: str, actual: str) -> ClusterError:
-    """Return the error of a cluster whose brokers answer what no broker of Kafka answers."""
     return ClusterError(f"{_named(config)}: expected {expected}, found {actual}. {_UNREAD}", fix=f"{_CHECK}.")
 
 

@@ -18,8 +18,6 @@ from offsetwise.model import Heartbeat, MirrorCheckpoint, OffsetSync
 
 
 class MirrorKind(StrEnum):
-    """What a topic of MirrorMaker's holds."""
-
     OFFSET_SYNCS = "offset-syncs"
     CHECKPOINTS = "checkpoints"
     HEARTBEATS = "heartbeats"
@@ -42,8 +40,6 @@ _SEPARATORS: Final = frozenset("._-")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorTopicName:
-    """What a topic's name says about it."""
-
     kind: MirrorKind
     alias: str
     """Target alias of offset-syncs on the source (source alias on the target), source alias of the others."""
@@ -51,8 +47,6 @@ class MirrorTopicName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedTopic:
-    """The records of one topic, in log order."""
-
     records: tuple[Decoded, ...]
     undecodable: int
     """Records that are no such record. Records without a value are in neither number."""

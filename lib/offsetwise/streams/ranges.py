@@ -48,8 +48,6 @@ def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 class RangeFailure(StrEnum):
-    """Why windows could not be read."""
-
     REFUSED = "refused"
     """TLS, SASL or ACLs said no."""
     SILENT = "silent"
@@ -73,8 +71,6 @@ class Range(OfPartition):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why a partition could not be read, and a clause that says more."""
-
     failure: RangeFailure
     message: str
 
@@ -91,7 +87,6 @@ class _Run(Generic[Made]):
     records: list[Made] = field(default_factory=list)
 
     def of(self, span: Range) -> list[Made]:
-        """Return the records of one range."""
         return self.records[bisect_left(self.offsets, span.start) : bisect_left(self.offsets, span.end)]
 
 
@@ -159,7 +154,6 @@ class RangeReader(Generic[Made]):
         return self._results
 
     def close(self) -> None:
-        """End the consumer."""
         self._consumer.close()
 
     def _next(self) -> list[Any]:
@@ -167,7 +161,6 @@ class RangeReader(Generic[Made]):
         return [] if message is None else [message]
 
     def _take(self, messages: Iterable[Any]) -> set[TopicPartition]:
-        """Keep what was asked for, and say which partitions came to the end of their first range."""
         finished: set[TopicPartition] = set()
         for (topic, partition), some in groupby(messages, key=lambda message: (message.topic(), message.partition())):
             key = TopicPartition(topic, partition)
@@ -176,7 +169,6 @@ class RangeReader(Generic[Made]):
         return finished
 
     def _finish(self, key: TopicPartition, messages: Iterable[Any]) -> bool:
-        """Keep what was asked for of one partition, and say whether it came to the end of its first range."""
         run = self._ahead[key][0]
         start, end, converter = run.start, run.end, self._convert
         for message in messages:
@@ -197,7 +189,6 @@ class RangeReader(Generic[Made]):
         return False
 
     def _said(self, message: Any, start: int, end: int) -> bool | Unread:
-        """Return whether an error of a partition means that its range has no more records, or why it cannot be read."""
         from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - not on all workers
 
         error, where = message.error(), TopicPartition(message.topic(), message.partition())
@@ -219,7 +210,6 @@ class RangeReader(Generic[Made]):
         return False
 
     def _give_up(self, silent_s: float) -> None:
-        """Leave what is left, where the cluster refuses everything or was silent for too long."""
         refused = next((error for error in self._errors if error.code() in _failures()), None)
         silent = silent_s > self._patience_s
         if refused is None and not silent:
@@ -245,7 +235,6 @@ class RangeReader(Generic[Made]):
 
 
 def _meeting(ranges: Iterable[Range]) -> list[_Run[Any]]:
-    """Put ranges of one partition together that overlap or touch, ascending."""
     runs: list[_Run[Any]] = []
     for span in sorted(ranges, key=lambda span: (span.start, span.end)):
         if runs and span.start <= runs[-1].end:

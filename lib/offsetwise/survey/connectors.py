@@ -1,5 +1,3 @@
-"""The connectors of a survey: the addresses of their workers, and what is asked of what knows such workers."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +13,6 @@ from offsetwise.survey.results import SurveyedConnector, Trouble
 
 
 class SurveysWorkers(Protocol):
-    """Asks workers which connectors they have."""
-
     def __call__(
         self,
         addresses: Sequence[ConnectorAddress],

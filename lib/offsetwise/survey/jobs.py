@@ -1,5 +1,3 @@
-"""The jobs of a survey: what a checkpoint shows of its job, and which consumer groups are jobs of their own."""
-
 from __future__ import annotations
 
 import re
@@ -32,7 +30,6 @@ _SHARED: Final = "it is a share group, which `compare --group` reads and no plan
 
 
 def read_job(name: str, uri: str, root: str, *, logs: Logs) -> tuple[SurveyedCheckpoint, Positions]:
-    """Read one checkpoint, and say which cluster it belongs to."""
     known = SurveyedCheckpoint(name=name, uri=uri)
     if _LABEL.fullmatch(uri[-200:]) is None:
         return replace(known, left_out="its path has characters that a migration file does not take"), {}

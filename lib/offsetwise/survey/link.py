@@ -61,7 +61,6 @@ def link_of(
 
 
 def config_of(side: Cluster, given: GivenCluster) -> ClusterConfig:
-    """Return how to reach a cluster, as if its property file were a migration file."""
     stated = {"name": str(side), "properties": given.properties}
     return ClusterConfig.model_validate(stated, context={"base": given.folder})
 
@@ -91,13 +90,11 @@ def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int, *, 
 
 
 def _with_one_id(old: Snapshot, new: Snapshot, pairs: Iterable[tuple[TopicPartition, TopicPartition]]) -> int:
-    """Count the partitions whose topic has one id on both clusters."""
     olds, news = ({topic.name: topic.id for topic in snapshot.topics} for snapshot in (old, new))
     return sum(olds[at.topic] is not None and olds[at.topic] == news[there.topic] for at, there in pairs)
 
 
 def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple[TopicPartition, TopicPartition], Span]:
-    """Return what both logs of some partitions hold, one partition of each topic first."""
     there = new.partitions()
     results: dict[tuple[TopicPartition, TopicPartition], Span] = {}
     for at, state in sorted(old.partitions().items(), key=lambda entry: (entry[0].partition, entry[0].topic)):

@@ -1,5 +1,3 @@
-"""What nobody but a person can say of a migration: the keys, and what to write there."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -58,7 +56,6 @@ OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
 
 
 def missing_values(survey: Survey) -> Iterator[MissingValue]:
-    """Yield what is missing in what was found."""
     if survey.link.link is None:
         yield MissingValue(key="link", write=f"how records come over: {survey.link.evidence}")
     for key, (_, write) in OF_THE_MIGRATION.items():

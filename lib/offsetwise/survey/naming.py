@@ -19,8 +19,6 @@ SEPARATORS = "._-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """The names on both sides."""
-
     topics: SurveyedTopics
     old_alias: str
     new_alias: str
@@ -77,7 +75,6 @@ def user_topics(snapshot: Snapshot | None) -> set[str]:
 
 
 def _named_by_mirror(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str | None, str]:
-    """Return the alias and the separator in the names of MirrorMaker's own topics, of the first kind that has some."""
     topics: Iterable[MirrorTopic] = snapshot.mirror.topics if snapshot is not None else ()
     named = [topic for topic in topics if topic.kind in kinds and topic.alias]
     if not named:
@@ -87,7 +84,6 @@ def _named_by_mirror(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str
 
 
 def _prefix(old: set[str], new: set[str], stated: tuple[str | None, str]) -> tuple[str | None, str]:
-    """Return the alias and the separator that most of the old names have before them on the new cluster."""
     counts: Counter[tuple[str, str]] = Counter()
     for name in new - old:
         for at, character in enumerate(name):

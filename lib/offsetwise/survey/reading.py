@@ -221,7 +221,6 @@ def _logs(snapshots: Mapping[Cluster, Snapshot | None]) -> Logs:
 def _checkpoints(
     roots: Sequence[str], logs: Logs, problems: list[Trouble], progress: Progress
 ) -> Iterator[tuple[SurveyedCheckpoint, Positions]]:
-    """Read every checkpoint below the roots; of one that cannot be read, why."""
     results: dict[str, tuple[str, str]] = {}
     for number, root in enumerate(roots):
         progress("look for checkpoints", number, len(roots))
@@ -252,7 +251,6 @@ def _checkpoints(
 
 
 def _real_location(location: str) -> str:
-    """Return a path or URI in one spelling, so that nothing is read twice."""
     path = location.removeprefix("file://").removeprefix("file:")
     return location.rstrip("/") if is_uri(path) else os.path.abspath(path)
 

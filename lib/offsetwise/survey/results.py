@@ -1,5 +1,3 @@
-"""What a survey finds: clusters, link, names, checkpoints and groups, each with its evidence."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

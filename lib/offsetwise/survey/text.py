@@ -80,7 +80,6 @@ def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | Non
 
 
 def _head(survey: Survey, name: str, schema: str | None) -> list[str]:
-    """Return the lines above the jobs: the clusters, what links them, their topics."""
     return [
         *((f"# yaml-language-server: $schema={quote(schema)}",) if schema is not None else ()),
         *_comment(_HEAD.format(at=survey.taken_at)),
@@ -100,7 +99,6 @@ def _head(survey: Survey, name: str, schema: str | None) -> list[str]:
 
 
 def checkpoint_item(checkpoint: SurveyedCheckpoint, folder: Path) -> Item:
-    """Return the lines of one checkpoint."""
     engine = engine_of(checkpoint.engine or "")
     reads = f"{_names(checkpoint.topics)} ({many(checkpoint.partitions, 'partition')})"
     message = " ".join(
@@ -132,7 +130,6 @@ def checkpoint_item(checkpoint: SurveyedCheckpoint, folder: Path) -> Item:
 
 
 def connector_item(connector: SurveyedConnector, folder: Path) -> Item:
-    """Return the lines of one connector."""
     offsets = f", {many(connector.partitions, 'offset')}" if connector.partitions else ""
     reads = f" It reads {_plain(connector.topics)[:200]}." if connector.topics else ""
     message = f"{connector.kind.capitalize()} connector, {connector.state}{offsets}: {connector.evidence}.{reads}"
@@ -150,7 +147,6 @@ def connector_item(connector: SurveyedConnector, folder: Path) -> Item:
 
 
 def group_item(group: SurveyedGroup) -> Item:
-    """Return the line of one group."""
     state = f", {_plain(group.state)}" if group.state else ""
     return (
         f"- {scalar(group.name)}  # committed in {_names(group.topics)} ({many(group.partitions, 'partition')}){state}",
@@ -158,12 +154,10 @@ def group_item(group: SurveyedGroup) -> Item:
 
 
 def root_item(root: str, folder: Path) -> Item:
-    """Return the line of one root."""
     return (f"- {scalar(located(root, folder))}",)
 
 
 def map_item(old: str, new: str) -> Item:
-    """Return the line of one topic with another name."""
     return (f"{scalar(old)}: {scalar(new)}",)
 
 
@@ -177,7 +171,6 @@ def located(uri: str, folder: Path) -> str:
 
 
 def scalar(value: str) -> str:
-    """Return a text as YAML, on one line."""
     style = None if value.isprintable() and not invisible(value) else '"'
     text: str = yaml.safe_dump(value, width=inf, allow_unicode=style is None, default_style=style)
     return text.removesuffix("\n").removesuffix("\n...")
@@ -236,7 +229,6 @@ def _explained(survey: Survey) -> Iterator[str]:
 
 
 def _connect(survey: Survey, folder: Path) -> Iterator[str]:
-    """Yield the lines of connectors; none where nobody asked for any."""
     connectors = survey.connectors
     if not connectors:
         return

@@ -23,8 +23,6 @@ INDENT: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """What one list or map of the file gains."""
-
     keys: tuple[str, ...]
     """Where it stands, from the top level."""
     items: tuple[Item, ...]
@@ -64,7 +62,6 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
 
 
 def _connectors(migration: Migration, survey: Survey, folder: Path, names: set[str]) -> list[Item]:
-    """Return the connectors that the file does not name at any of their workers."""
     known = {(worker, config.address.connector) for config in migration.connect for worker in config.address.workers}
     names |= {config.name for config in migration.connect}
     return [
@@ -75,7 +72,6 @@ def _connectors(migration: Migration, survey: Survey, folder: Path, names: set[s
 
 
 def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[str]:
-    """Yield where the file says something else than was found."""
     for key, said, read in (("source", migration.source, survey.old), ("target", migration.target, survey.new)):
         named, surveyed = servers(said.properties), servers(dict(read.properties))
         if named != surveyed:
@@ -101,7 +97,6 @@ def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[
 
 
 def updated(text: str, added: Sequence[Addition]) -> str:
-    """Return the file's text with what is added. Lines that are there stay as they are."""
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = text if text.endswith("\n") else text + newline
     root = yaml.compose(whole, Loader=yaml.SafeLoader)
@@ -119,13 +114,11 @@ def _is_comment(line: str) -> bool:
 
 
 def _key(item: Item) -> str:
-    """Return what an item says that no other one does: its URI, else its only line, without the comment."""
     line = next((line for line in item if line.startswith(("  uri: ", "  connector: "))), item[-1])
     return line.partition(" #")[0].strip()
 
 
 def _loaded(uri: str, folder: Path) -> str:
-    """Return a location as a migration that was read from the folder has it."""
     written = located(uri, folder)
     return written if is_uri(written) else str(folder / written)
 
@@ -160,7 +153,6 @@ def _indented(lines: Sequence[str], column: int) -> str:
 
 
 def _in_flow(items: Sequence[Item], keys: Sequence[str]) -> str:
-    """Return items as they stand between brackets, where comments have no place."""
     whole = yaml.safe_load("\n".join(chain.from_iterable(items)))
     for key in reversed(keys):
         whole = {key: whole}

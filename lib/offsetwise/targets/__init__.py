@@ -58,12 +58,10 @@ def AtTimestamp() -> Target:
 
 
 def ConsumerGroup(group: str) -> Target:
-    """Committed offsets of a group on the new cluster."""
     return Target(kind="consumer-group", group=group)
 
 
 def KclLeases(application: str) -> Target:
-    """The leases of an application of the KCL, in its table on DynamoDB."""
     return Target(kind="kcl-leases", group=application)
 
 

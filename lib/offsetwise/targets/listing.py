@@ -1,5 +1,3 @@
-"""What a plan can write to, and what `--set` says to each target and about the jobs of each engine, as a list."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -55,7 +53,6 @@ class TargetListing:
 
 
 def listing() -> TargetListing:
-    """List every registered type of target and engine, in their order."""
     return TargetListing(
         targets=tuple(map(_target, target_types())),
         engines=tuple(

@@ -1,5 +1,3 @@
-"""Where the partitions of a source go, as a plan says it: what edits of files take."""
-
 from __future__ import annotations
 
 import re
@@ -17,8 +15,6 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._\-]{1,249}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move(OfTwins):
-    """Where one partition of one source goes."""
-
     topic: str
     partition: int
     old: int | None
@@ -68,7 +64,6 @@ def by_place(moves: tuple[Move, ...], subject: str) -> dict[TopicPartition, Move
 
 
 def refused(subject: str, expected: str) -> ApplyError:
-    """Make the error that says what a file, or its plan, should have been."""
     return ApplyError(
         f"{subject}: expected {expected}. Nothing was written.",
         fix="Take a new comparison and draft the plan again.",

@@ -20,7 +20,6 @@ from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, Writ
 
 
 def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
-    """Report that a file cannot be read, or is not the text that follows from its plan; nothing where it is."""
     folder, _, name = step.place.rpartition("/")
     data = readers.files(folder or "/", (name,)).get(name)
     if data is None:
@@ -31,7 +30,6 @@ def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[
 
 
 def as_written(plan: Plan, step: ReceiptStep, since: str) -> list[seen.Seen]:
-    """Report that a file is the text that follows from its plan, and what the file alone cannot tell."""
     message = f"{step.place} is as it was written; {since}."
     return [
         seen.Seen(found=position.new_offset, turnout=Turnout.CONFIRMED, told=message) for position in plan.positions
@@ -39,7 +37,6 @@ def as_written(plan: Plan, step: ReceiptStep, since: str) -> list[seen.Seen]:
 
 
 def verify_start(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
-    """Hold the file of a start that no checkpoint of the job tells of against the text that follows from its plan."""
     since = "where the job began, its first checkpoint tells"
     return changed(plan, step, readers, text) or as_written(plan, step, since)
 
@@ -50,8 +47,6 @@ def _known(plan: Plan, name: str) -> str:  # noqa: ARG001 - as of a text that an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFileWriter(Writer):
-    """Writes one kind of file."""
-
     content: Callable[[Plan], tuple[str, tuple[NumberChange, ...]]]
     """Returns what the file says, and the offsets in it, as a dry run shows them.
 
@@ -153,7 +148,6 @@ class TextFileWriter(Writer):
         return receipt_step
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Return whether the file stands there as it was written."""
         path = self._local_path(step.place, context)
         result = sha256_of_file(path)
         if result is None:
@@ -171,8 +165,6 @@ class TextFileWriter(Writer):
 
 
 def writer_of_start(text: Callable[[Plan], str], *, label: str, fix: str) -> TextFileWriter:
-    """Return the writer of a file in which a job of shards is told where it begins."""
-
     def content(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
         return text(plan), ()
 

@@ -50,7 +50,6 @@ def movement(pending: HeldTransactions, first: TransactionLook, second: Transact
 
 
 def _moved(name: str, first: TransactionLook, second: TransactionLook) -> str | None:
-    """Describe in a clause what became of a transactional id between two looks; None where nothing did."""
     before, now = first.listed.get(name), second.listed[name]
     if before is None:
         # A broker that was silent in the first look may have had it then.
@@ -65,7 +64,6 @@ def _moved(name: str, first: TransactionLook, second: TransactionLook) -> str | 
 
 
 def _another(first: Answer | None, second: Answer) -> bool:
-    """Return whether an open transaction is another one than before, or has grown."""
     if not isinstance(first, Described) or not isinstance(second, Described):
         return False
     if second.state != TransactionState.ONGOING:

@@ -110,7 +110,6 @@ def _all_held(
 
 
 def _all_others(pending: HeldTransactions, observation: TransactionLook) -> Iterator[SinkTransaction]:
-    """Decide about what is on the cluster and not held."""
     of_id: dict[str, list[Transaction]] = {}
     for pending_transaction in pending.transactions:
         of_id.setdefault(pending_transaction.transactional_id, []).append(pending_transaction)
@@ -305,7 +304,6 @@ def _hanging(write: OpenWrite, *, sees_all: bool | None, is_pending: bool) -> Si
 
 
 def _is_now(transaction: Transaction, answer: Answer) -> bool:
-    """Return whether what the coordinator describes has exactly the producer and the epoch that are held."""
     return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (
         transaction.producer_id,
         transaction.epoch,
@@ -313,7 +311,6 @@ def _is_now(transaction: Transaction, answer: Answer) -> bool:
 
 
 def _is_of(transaction: Transaction, answer: Described, pending: HeldTransactions) -> bool:
-    """Return whether what the coordinator describes is the held transaction, open or at its end."""
     if _is_now(transaction, answer):
         return True
     if (

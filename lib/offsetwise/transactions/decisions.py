@@ -1,5 +1,3 @@
-"""What can become of a transaction of a sink, and one of them as it was found."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -22,8 +22,6 @@ _OVER: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TransactionPlace:
-    """Where a transaction begins on one partition."""
-
     partition: TopicPartition
     producer_id: int
     start_offset: int
@@ -31,8 +29,6 @@ class TransactionPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTransaction:
-    """What the log of a partition shows of a transaction."""
-
     last_stable_offset: int | None
     """Where read_committed readers stop; None where the leader did not say."""
     held_open: bool | None = None
@@ -47,8 +43,6 @@ class ShownTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """What a cluster says of transactions that a plan ends."""
-
     cluster_id: str | None
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """By transactional id."""
@@ -80,7 +74,6 @@ def is_over(planned: PlannedTransaction, answer: Answer | None) -> bool:
 
 
 def is_ending(planned: PlannedTransaction, answer: Answer | None) -> bool:
-    """Return whether the broker is writing the markers that end it."""
     its = _its(planned, answer)
     return its is not None and its.state in FINISHING
 
@@ -125,7 +118,6 @@ def judge(
 
 
 def _its(planned: PlannedTransaction, answer: Answer | None) -> Described | None:
-    """Return what a coordinator describes where it is this transaction, open or at its end."""
     if not isinstance(answer, Described) or answer.producer_id != planned.producer_id:
         return None
     ends = answer.state not in (TransactionState.ONGOING, TransactionState.EMPTY)

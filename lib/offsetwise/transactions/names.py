@@ -12,8 +12,6 @@ _LONG_DIGITS: Final = 19
 
 @dataclass(frozen=True, slots=True)
 class SinkName:
-    """The parts of a KafkaSink's transactional id."""
-
     prefix: str
     subtask: int
     number: int

@@ -1,5 +1,3 @@
-"""What a checkpoint holds of its sinks' transactions, and what a cluster said of them in one look."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +16,6 @@ PROBE: Final = "-offsetwise-0-0"
 
 
 class TransactionState(StrEnum):
-    """Kafka's words for what a coordinator does with a transactional id."""
-
     EMPTY = "Empty"
     ONGOING = "Ongoing"
     PREPARE_COMMIT = "PrepareCommit"
@@ -154,8 +150,6 @@ class TransactionLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldTransactions:
-    """What a checkpoint holds of its KafkaSinks."""
-
     checkpoint_id: int
     """The number of the checkpoint."""
     written_ms: int | None
@@ -171,7 +165,6 @@ class HeldTransactions:
     """Whether the job's folder of retained checkpoints was looked through, so that without `newer` there is none."""
 
     def strategies(self) -> Mapping[str, NamingStrategy | None]:
-        """Return the strategy of each prefix; None where the checkpoint does not say."""
         results: dict[str, NamingStrategy | None] = dict.fromkeys(self.prefixes)
         for transaction in self.transactions:
             name = parse(transaction.transactional_id)

@@ -33,8 +33,6 @@ from offsetwise.transactions.reasons import (
 
 
 class TransactionVerdict(NamedTuple):
-    """A decision with its reason, and where the logs have the transaction."""
-
     decision: Decision
     reason: str
     partitions: tuple[OpenPartition, ...] = ()

@@ -1,5 +1,3 @@
-"""Why a transaction is decided as it is, where the sentence is long."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -38,7 +36,6 @@ MISSING: Final = {
 
 
 def begun_since(answer: Described) -> str:
-    """State that what is open began after the checkpoint was written."""
     return (
         f"The broker has it open with the same producer and epoch, but since {utc(answer.start_ms or 0)}, after the "
         "checkpoint was written: it is another transaction, as on a cluster with equal ids, or the file is dated "
@@ -47,7 +44,6 @@ def begun_since(answer: Described) -> str:
 
 
 def written_since(at_ms: int) -> str:
-    """State that the records in the log with a held producer and epoch were written after the checkpoint."""
     return (
         f"The log has records of its producer and epoch that are dated {utc(at_ms)}, after the checkpoint was written: "
         "they are another transaction's, as on a cluster with equal ids, or the file is dated earlier than it was "
@@ -65,7 +61,6 @@ def records_told(partitions: Sequence[OpenPartition], *, whole: bool) -> str:
 
 
 def not_in_logs(search: LogSearch | None) -> str:
-    """Explain why the logs do not tell how a transaction ended, and what to do: a sentence in lower case."""
     if search is None:
         return "name the topics of the sink with --topic, so that their logs are searched for it."
     topics = ", ".join(search.topics)

@@ -1,5 +1,3 @@
-"""The answer about a job's transactions, and the two looks that it is made of."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -90,15 +88,12 @@ class SinkTransactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkAnswer:
-    """What the cluster of a job's sinks says, for a comparison."""
-
     transactions: tuple[SinkTransaction, ...]
     timeout_ms: int | None
     """The longest time-out of the job's transactions there; None where none was seen."""
 
 
 def report(pending: HeldTransactions, observations: LookPair, *, elsewhere: str | None = None) -> SinkTransactions:
-    """Decide about all transactions of a checkpoint's sinks; see `decide`."""
     starts = {(write.partition, write.producer_id): write.start_offset for write in observations.second.writes}
     rows = tuple(
         _open(row, observations.second, starts)
@@ -120,7 +115,6 @@ def report(pending: HeldTransactions, observations: LookPair, *, elsewhere: str 
 def _open(
     row: SinkTransaction, observation: TransactionLook, starts: Mapping[tuple[TopicPartition, int], int]
 ) -> SinkTransaction:
-    """Describe where a transaction is open, and until when."""
     answer = observation.answers.get(row.transactional_id or "")
     if not isinstance(answer, Described) or (answer.producer_id, answer.epoch) != (row.producer_id, row.epoch):
         return row

@@ -26,7 +26,6 @@ class HeldRecords:
 
     @property
     def start(self) -> TransactionPlace:
-        """Where the transaction begins there."""
         return TransactionPlace(TopicPartition(self.topic, self.partition), self.producer_id, self.start_offset)
 
 

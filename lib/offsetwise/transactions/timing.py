@@ -1,5 +1,3 @@
-"""How long a broker still waits for the end of a transaction."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -22,8 +20,6 @@ PREPARED: Final = "FLIP-319"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeout:
-    """How long the transactions of a sink's producer live (`transaction.timeout.ms`)."""
-
     stated_ms: int | None
     """As the migration file states it, for the job that is to start."""
     seen_ms: int | None = None
@@ -36,7 +32,6 @@ class Timeout:
 
     @property
     def source(self) -> str:
-        """Who says so: a clause."""
         if self.stated_ms is not None:
             other = self.seen_ms is not None and self.seen_ms != self.stated_ms
             return f"stated; its transactions have {duration(self.seen_ms)}" if other else "stated"
@@ -44,7 +39,6 @@ class Timeout:
 
 
 def seen_timeout_ms(answers: Iterable[Answer]) -> int | None:
-    """Return the longest time-out of some transactions, as their coordinators have it; None where none has one."""
     known = (answer.timeout_ms for answer in answers if isinstance(answer, Described))
     return max((timeout_ms for timeout_ms in known if timeout_ms != NO_TIMEOUT_MS), default=None)
 

@@ -197,7 +197,6 @@ def _rights(facts: TransactionFacts, prefixes: Sequence[str]) -> tuple[Outcome, 
 
 
 def _allowed(grants: Sequence[AclGrant], name: str) -> set[str]:
-    """Return the users that may write and prepare ids that begin with a name."""
     of: dict[str, set[int]] = {}
     denied: set[str] = set()
     for grant in grants:
@@ -245,7 +244,6 @@ def _releases(facts: TransactionFacts) -> tuple[Outcome, str]:
 
 
 def _timeouts(checkpoint: Checkpoint, every: Sequence[TransactionFacts], timeout: Timeout) -> Iterator[str]:
-    """Yield how long an outage may last, and what the clusters allow."""
     timeout_ms = timeout.ms
     details = checkpoint.details
     times = {retained_checkpoint.id: retained_checkpoint.written_ms for retained_checkpoint in details.retained}

@@ -10,8 +10,6 @@ from offsetwise.wording import many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """A place that a person may choose, with its price."""
-
     name: str
     offset: AnyPosition
     replay: int
@@ -23,7 +21,6 @@ class Alternative:
 
     @property
     def reason(self) -> str:
-        """Why somebody chooses it, for a reviewer."""
         return f"{self.name.capitalize()}: {self.price}."
 
 

@@ -74,7 +74,6 @@ def belongs_to(
 
 
 def _weighed(standings: Iterable[PositionStanding], objections: Collection[_Candidate]) -> tuple[int, bool]:
-    """Note what every position says; return how many there are, and whether all are the same place on both clusters."""
     count, same = 0, True
     for state in standings:
         count, same = count + 1, same and state.same
@@ -96,7 +95,6 @@ class _Candidate:
         self._of_beyond = self._of_young = self._timed = 0
 
     def add(self, state: PositionStanding) -> None:
-        """Note what one position says."""
         is_old = self._cluster is Cluster.OLD
         log, time = (state.old, state.time_on_old) if is_old else (state.new, state.time_on_new)
         if log is None or (log.hw is not None and state.offset > log.hw):
@@ -120,7 +118,6 @@ class _Candidate:
 
     @property
     def count(self) -> int:
-        """How many sentences there are, nothing if it may be the one."""
         return self._of_beyond + (self._of_young if self._of_young == self._timed else 0)
 
     def __str__(self) -> str:

@@ -123,7 +123,6 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
 
 
 def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], after: list[Pair]) -> WindowStretch | None:
-    """Return between which anchors or log edges the records can be counted; None when a side has neither."""
     at_start, at_end = old.at_start and new.at_start, old.at_end and new.at_end
     # The new log may begin with a copy of an unread record: retention took the place itself
     # there. Nothing can then lie below it, whatever the old log holds further left.
@@ -157,7 +156,6 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
 
 
 def _judge(observed: Cut, count: Count) -> Cut:
-    """Choose the cut and say how well it is known."""
     here, known, unread = count.here, count.known, count.unread
     if not here and not known:
         return replace(observed, exactness=Exactness.UNKNOWN, reason=Reason.EMPTY_LOGS)
@@ -325,7 +323,6 @@ def _exhausted(
 
 
 def _lowest(new: LogWindow, end: int, identities: Counter[Hashable]) -> int | None:
-    """Return the lowest offset of a wanted record below the index `end`."""
     return next((new.offsets[j] for j in range(end) if new.identities[j] in identities), None)
 
 
@@ -342,7 +339,6 @@ def _read_from(new: LogWindow) -> int | None:
 
 
 def _unread_since(old: LogWindow, split: int, before: list[Pair]) -> int | None:
-    """Return the oldest timestamp of the unread records, and of the read record nearest to them that has a copy."""
     if not old.timestamps or not before:
         return None
     known = [time for time in (old.timestamps[before[-1][0]], *old.timestamps[split:]) if time is not None]
@@ -350,7 +346,6 @@ def _unread_since(old: LogWindow, split: int, before: list[Pair]) -> int | None:
 
 
 def _differs(position: int, old: LogWindow, new: LogWindow) -> bool:
-    """Return whether both logs hold a record at the same number, and not the same record."""
     i, j = bisect_left(old.offsets, position), bisect_left(new.offsets, position)
     if i == len(old.offsets) or j == len(new.offsets) or not old.offsets[i] == new.offsets[j] == position:
         return False

@@ -44,8 +44,6 @@ class StretchTotals:
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """The records of one stretch, counted by identity."""
-
     position: int
     old: LogWindow
     new: LogWindow
@@ -65,7 +63,6 @@ class Count:
 
     @property
     def any_read(self) -> bool:
-        """Whether a record of the old log lies before the position."""
         return self.split > self.stretch.old_from
 
     @cached_property
@@ -75,7 +72,6 @@ class Count:
 
     @property
     def known(self) -> frozenset[Hashable]:
-        """Identities that some record of the old log explains."""
         return self.totals.known
 
     @cached_property
@@ -85,17 +81,14 @@ class Count:
 
     @cached_property
     def here(self) -> Sequence[Hashable]:
-        """Identities on the new log, in order."""
         return self.new.identities[self.stretch.new_from : self.stretch.new_to]
 
     @cached_property
     def offsets(self) -> Sequence[int]:
-        """Offsets of `here`."""
         return self.new.offsets[self.stretch.new_from : self.stretch.new_to]
 
     @property
     def present(self) -> Counter[Hashable]:
-        """Records of the new log."""
         return self.totals.new
 
     @cached_property
@@ -162,7 +155,6 @@ class Count:
 
     @cached_property
     def to_come_at_most(self) -> Counter[Hashable]:
-        """Records that the mirror may copy."""
         return Counter() if self.progress is None else Counter(self.old.identities[self.progress.least :])
 
     @property
@@ -289,7 +281,6 @@ class Count:
         return self.offset_of(at)
 
     def ahead(self, cut: int) -> Ahead:
-        """Compare everything ahead, where both logs were read to their ends."""
         if not self.stretch.whole_right:
             return Ahead(examined=False)
         above = Counter(self.here[cut:])

@@ -56,7 +56,6 @@ def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, i
 
 
 def fingerprint(identity: Hashable) -> str:
-    """Return a short printable form of an identity, the same for equal identities."""
     return identity.hex() if isinstance(identity, bytes) else str(identity)
 
 
@@ -86,12 +85,10 @@ def _unpaired(old: LogWindow, new: LogWindow, chain: Pairs, split: int, cut: int
 
 
 def _between(chain: Pairs, start: int, end: int) -> Pairs:
-    """Return the pairs whose record of the old log is at the indices [start, end)."""
     return chain[bisect_left(chain, (start,)) : bisect_left(chain, (end,))]
 
 
 def _first_at(chain: Pairs, index: int) -> int:
-    """Return the first pair whose record of the new log is at an index or behind it."""
     return bisect_left(chain, index, key=lambda pair: pair[1])
 
 

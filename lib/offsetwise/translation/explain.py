@@ -1,5 +1,3 @@
-"""The proof in sentences."""
-
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -11,8 +9,6 @@ from offsetwise.wording import many
 
 
 class ReadingWay(StrEnum):
-    """How records were read."""
-
     CLIENT = "client"
     """Narrow windows by librdkafka, one client for many partitions in a task of Spark."""
     SOURCE = "source"
@@ -95,7 +91,6 @@ def _reason(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:  # 
 
 
 def _reason_in_logs(row: PartitionComparison, offset: AnyPosition, cut: Cut) -> str:
-    """Describe what the logs lack, or what is wrong with them, so that no records tell a place."""
     where = str(row.new_topic_partition)
     match cut.reason:
         case Reason.NOT_YET_MIRRORED if row.exactness is Exactness.BOUNDED:

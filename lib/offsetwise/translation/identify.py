@@ -39,8 +39,6 @@ class Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identified:
-    """Identities in the order of the records, and what they are made of."""
-
     old: tuple[bytes, ...]
     new: tuple[bytes, ...]
     aborted: tuple[bytes, ...] = ()
@@ -52,7 +50,6 @@ class Identified:
 
     @property
     def made_of(self) -> str:
-        """Name the parts, for the evidence."""
         return "timestamp, key, value and headers" if self.timed else "key, value and headers"
 
 
@@ -185,7 +182,6 @@ def _masked(
     ignored: set[str] | frozenset[str],
     to_new: dict[int, int],
 ) -> tuple[bytes, ...]:
-    """Replace ids by their new ones; a record with an id outside the mapping keeps its plain identity."""
     digests = list(plain)
     for index, masked in enumerate(records.masked):
         ids = [ours for ours in (records.key_schema[index], records.value_schema[index]) if ours is not None]

@@ -41,7 +41,6 @@ def masked_hash(salt: bytes, key: bytes | None, value: bytes | None) -> bytes | 
 
 
 def header_hash(salt: bytes, name: str, value: bytes | None) -> bytes:
-    """Identify one header by its name and value."""
     return _hash(salt, name.encode(), value)
 
 

@@ -40,8 +40,6 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """What MirrorMaker wrote about one flow, from the old to the new cluster."""
-
     syncs: tuple[OffsetSync, ...]
     checkpoints: tuple[MirrorCheckpoint, ...]
     statements: tuple[str, ...]
@@ -226,8 +224,6 @@ def _choose(
 
 
 def _preferred(topics: Iterable[MirrorTopic], kind: str, separator: str) -> list[MirrorTopic]:
-    """Return those of a kind, the one with the separator first, then the one with dots."""
-
     def otherwise_named(topic: MirrorTopic) -> list[bool]:
         return [
             topic.name != _NAMES[kind].format(alias=topic.alias, separator=delimiter) for delimiter in (separator, ".")

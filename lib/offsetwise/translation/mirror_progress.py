@@ -107,7 +107,6 @@ def _by_last_copies(
 
 
 def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], present: Collection[Hashable]) -> int:
-    """Return how many records in a row a mirror often leaves out."""
     gaps = sorted(
         (sum(h not in present for h in old[earlier + 1 : later]) for (earlier, _), (later, _) in pairwise(chain)),
         reverse=True,

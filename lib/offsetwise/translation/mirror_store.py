@@ -21,8 +21,6 @@ SLOTS: Final = 64
 
 
 class NoAnswer(StrEnum):
-    """Why MirrorMaker has no offset."""
-
     NO_SYNC = "no-sync"
     """It has no sync for the partition, or has not read the syncs topic to its end once."""
     BEFORE_FIRST_SYNC = "before-first-sync"
@@ -49,7 +47,6 @@ class Mm2Store:
         self._loaded = True
 
     def add(self, sync: OffsetSync) -> None:
-        """Take one sync that follows in the log."""
         only_last = self._must_read_to_end and not self._loaded
         if not self._slots or only_last or sync.upstream < self._slots[0].upstream:
             self._slots = [sync] * SLOTS
@@ -68,7 +65,6 @@ class Mm2Store:
         return NoAnswer.BEFORE_FIRST_SYNC
 
     def distinct_syncs(self) -> tuple[OffsetSync, ...]:
-        """Return the distinct syncs kept, newest first."""
         return tuple(sync for i, sync in enumerate(self._slots) if i == 0 or sync is not self._slots[i - 1])
 
 

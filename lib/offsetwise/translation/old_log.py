@@ -109,12 +109,10 @@ def in_empty_log(
 
 
 def _is_open(log: LogRange, isolation: IsolationLevel) -> bool:
-    """Return whether a log may hold records that the job sees later: those of a transaction that has not ended."""
     return isolation is IsolationLevel.READ_COMMITTED and (log.lso is None or log.lso != log.hw)
 
 
 def _all_read(cut: Cut, read: Times, position: int, *, start: int, end: int) -> Cut:
-    """Return the cut at the end of the new log, all of whose records are copies of those that the job has read."""
     inside = start <= position <= end
     return replace(
         cut,
@@ -131,7 +129,6 @@ def _all_read(cut: Cut, read: Times, position: int, *, start: int, end: int) -> 
 
 
 def _anywhere_in_log(cut: Cut, read: Times, *, start: int, end: int) -> Cut:
-    """Return the cut that only both ends of the new log bound: nothing tells which of its records are copies."""
     return replace(
         cut,
         exactness=Exactness.BOUNDED,

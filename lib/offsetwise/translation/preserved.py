@@ -34,8 +34,6 @@ class Probe:
 
 
 class _ProbeResult(StrEnum):
-    """What `Probe` counts, of one offset."""
-
     AGREE = "agree"
     ALIKE = "alike"
     DIFFER = "differ"
@@ -55,13 +53,11 @@ def probe_spans(position: int, old: Span, new: Span) -> tuple[Span, ...]:
 
 
 def probe(old: LogWindow, new: LogWindow) -> Probe:
-    """Compare two windows of the same offsets."""
     counts = Counter(result for _, result in _compared(old, new))
     return Probe(agree=counts[_ProbeResult.AGREE], alike=counts[_ProbeResult.ALIKE], differ=counts[_ProbeResult.DIFFER])
 
 
 def agreeing_neighbours(position: int, old: LogWindow, new: LogWindow) -> tuple[Neighbour, ...]:
-    """Return the records nearest to a position, on both sides of it, that agree in two windows of the same offsets."""
     agree = [index for index, result in _compared(old, new) if result is _ProbeResult.AGREE]
     read = [index for index in agree if old.offsets[index] < position]
     return tuple(
@@ -77,7 +73,6 @@ def agreeing_neighbours(position: int, old: LogWindow, new: LogWindow) -> tuple[
 
 
 def _compared(old: LogWindow, new: LogWindow) -> Iterator[tuple[int, _ProbeResult]]:
-    """Compare every offset that holds a record on both, by its index in the old window."""
     count_old, count_new = Counter(old.identities), Counter(new.identities)
     there = dict(zip(new.offsets, new.identities, strict=True))
     for index, (offset, identity) in enumerate(zip(old.offsets, old.identities, strict=True)):

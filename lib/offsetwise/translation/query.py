@@ -1,5 +1,3 @@
-"""What is asked about each position of a job: where it stands, and what both clusters hold of its partition."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -55,15 +53,12 @@ class Query(OfTwins):
 
     @property
     def source(self) -> str:
-        """Which source of the job has it."""
         return self.of.source
 
     @property
     def isolation(self) -> IsolationLevel:
-        """What the job's consumer reads."""
         return self.of.isolation
 
     @property
     def states_offset(self) -> bool:
-        """Whether the job itself says the offset."""
         return self.offset is not None and self.starts_at is None

@@ -28,8 +28,6 @@ from offsetwise.translation.worker import Answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """What the stream, the mirror and the records say about one position."""
-
     query: Query
     stream: Translation | None = None
     """What the stream itself tells, where it matches records in a way of its own; nothing else counts then."""
@@ -57,7 +55,6 @@ class Match:
 
 
 def resolve(match: Match) -> PartitionComparison:
-    """Build the row of one partition, without its findings."""
     position = match.query
     old = position.old or _NOTHING
     new = position.new or _NOTHING
@@ -286,7 +283,6 @@ def _claimed(row: PartitionComparison, position: Query, offset: AnyPosition, mat
 
 
 def _why_not(position: Query, offset: AnyPosition) -> str:
-    """Explain why there can be no answer; empty where a claim may stand."""
     for side, where, log in (
         ("old", position.topic_partition, position.old),
         ("new", position.new_topic_partition, position.new),

@@ -28,8 +28,6 @@ SMALL_LOGS = 32
 
 
 class SearchPhase(StrEnum):
-    """What a read is for."""
-
     LOCATE = "locate"
     CONFIRM = "confirm"
     """The place is known: examine what lies ahead, and what the raw number would do."""
@@ -61,8 +59,6 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTarget:
-    """One position to find on the new log."""
-
     position: int
     old: Span
     """From log start to what the job may read."""
@@ -81,8 +77,6 @@ class SearchTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """What to read of both logs."""
-
     old: Span
     new: Span
     phase: SearchPhase = SearchPhase.LOCATE
@@ -286,13 +280,11 @@ def _raw_only(target: SearchTarget, windows: Windows) -> Windows | None:
 
 
 def _bracket(target: SearchTarget, choose: Callable[..., Span]) -> Span | None:
-    """Choose among the brackets that may be read whole."""
     fitting = [bracket for bracket in target.brackets if len(bracket) <= target.budget // 2]
     return choose(fitting, key=len) if fitting else None
 
 
 def _around(target: SearchTarget, span: Span, reach: int) -> Span:
-    """Return the offsets within reach of a place, moved inside the log where the place lies outside."""
     reach = _reach(target, len(span), reach)
     start = min(max(span.start, target.new.start), target.new.end)
     end = min(max(span.end, target.new.start), target.new.end)
@@ -300,5 +292,4 @@ def _around(target: SearchTarget, span: Span, reach: int) -> Span:
 
 
 def _reach(target: SearchTarget, length: int, requested: int) -> int:
-    """Return how far around a place of some length the bytes let a window reach; never less than the first one."""
     return requested if target.reach is None else max(target.window, min(requested, target.reach - length // 2))

@@ -55,8 +55,6 @@ class Brackets:
 
 
 class SyncIndex:
-    """All retained syncs of a syncs topic, by topic and partition."""
-
     def __init__(
         self, partitions: Sequence[TopicPartition], ordinal: Int64s, upstream: Int64s, downstream: Int64s
     ) -> None:
@@ -77,7 +75,6 @@ class SyncIndex:
 
     @classmethod
     def of(cls, syncs: Iterable[OffsetSync]) -> SyncIndex:
-        """Index syncs in log order."""
         numbers: dict[TopicPartition, int] = {}
         rows = [
             (numbers.setdefault(sync.topic_partition, len(numbers)), sync.upstream, sync.downstream) for sync in syncs
@@ -86,12 +83,10 @@ class SyncIndex:
         return cls(tuple(numbers), columns[:, 0], columns[:, 1], columns[:, 2])
 
     def survived(self, topic: str, partition: int) -> int:
-        """Count the retained syncs of one partition."""
         begin, end = self._slice(topic, partition)
         return end - begin
 
     def syncs(self, topic: str, partition: int) -> tuple[OffsetSync, ...]:
-        """Return the retained syncs of one partition in log order."""
         begin, end = self._slice(topic, partition)
         return tuple(self._sync(topic, partition, at) for at in range(begin, end))
 
@@ -237,7 +232,6 @@ def _at_most(offset: int, bound: int | None) -> int:
 
 
 def _runs(ordinal: Int64s, upstream: Int64s, downstream: Int64s) -> Int64s:
-    """Return, per sync, where its run begins."""
     starts = np.ones(len(ordinal), dtype=np.bool_)
     same_place = (upstream[1:] == upstream[:-1]) & (downstream[1:] == downstream[:-1])
     # Two records cannot share one downstream offset: a downstream that does not rise was written to another log.

@@ -10,8 +10,6 @@ from offsetwise.model import Ahead, Exactness, Neighbour
 
 
 class Reason(StrEnum):
-    """Why the cut is what it is."""
-
     PROVEN = "PROVEN"
     IDENTICAL_RECORDS = "IDENTICAL_RECORDS"
     REPLAY_UNAVOIDABLE = "REPLAY_UNAVOIDABLE"
@@ -90,5 +88,4 @@ class Cut:
 
     @property
     def proven_offset(self) -> int | None:
-        """The offset, where it is proven."""
         return self.offset if self.exactness is not None and self.exactness.proven else None

@@ -42,16 +42,12 @@ RUN = 3
 
 
 class RecordQuestion(StrEnum):
-    """What is asked about a group of records."""
-
     CUT = "cut"
     PROBE = "probe"
     SAME = "same"
 
 
 class LogSide(StrEnum):
-    """Which log a record was read from."""
-
     OLD = "old"
     NEW = "new"
     ABORTED = "aborted"
@@ -60,8 +56,6 @@ class LogSide(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One question about the records of two spans."""
-
     question: RecordQuestion
     position: int
     old: Span
@@ -76,8 +70,6 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A pending batch on the new log, and whether it holds the same records as on the old one."""
-
     start: int
     end: int
     same: bool
@@ -107,8 +99,6 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the records said, and what their identities were made of."""
-
     cut: Cut | None = None
     probe: Probe | None = None
     kept: tuple[Neighbour, ...] = ()
@@ -162,8 +152,6 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 class WrittenTimes:
-    """When the records of one log were written, epoch ms, in the order of the log."""
-
     def __init__(self, timestamps: Sequence[int | None]) -> None:
         self._count = len(timestamps)
         self._timed: list[int] = []
@@ -182,7 +170,6 @@ class WrittenTimes:
         return max(map(sub, self._newest, self._timed), default=0)
 
     def newest(self, count: int) -> int | None:
-        """Return the newest time of so many first records; None where one has no time, or there is none."""
         return self._newest[count - 1] if 0 < count <= len(self._newest) else None
 
 
@@ -198,17 +185,14 @@ class Paired:
 
     @cached_property
     def old_times(self) -> WrittenTimes:
-        """Of the old log."""
         return WrittenTimes(self._old.timestamps)
 
     @cached_property
     def new_times(self) -> WrittenTimes:
-        """Of the new log."""
         return WrittenTimes(self._new.timestamps)
 
     @cached_property
     def chain(self) -> list[Pair]:
-        """The anchors of both logs."""
         return anchors(self.identified.old, self.identified.new)
 
     def cut(self, task: Task, position: int, windows: tuple[LogWindow, LogWindow]) -> Cut:
@@ -268,7 +252,6 @@ def answer(
 
 
 def _without_result(task: Task, old: Records, new: Records, paired: Paired, origins: Mapping[int, int]) -> Answer:
-    """Return what an answer says of the records themselves, whatever the question."""
     identified = paired.identified
     return Answer(
         made_of=identified.made_of,
@@ -284,7 +267,6 @@ def _without_result(task: Task, old: Records, new: Records, paired: Paired, orig
 def _pending(
     task: Task, bounds: tuple[int | None, int | None], old: Records, new: Records, aborted: Records
 ) -> Pending | None:
-    """Compare a batch as a question of its own would, whose windows are the batch on both logs."""
     start, end = bounds
     last = task.until
     if start is None or end is None or last is None or start > end:
@@ -302,7 +284,6 @@ def _within(records: Records, start: int, end: int) -> Records:
 
 
 def records_of(table: Any) -> Records:
-    """Take the records of one log out of an Arrow table."""
     columns = {name: table.column(name).to_pylist() for name in RECORD_COLUMNS}
     return Records(
         offsets=columns["offset"],
@@ -334,7 +315,6 @@ def _origin_shift(position: int, origins: Mapping[int, int]) -> int | None:
 
 
 def _only_aborted(everything: Records, committed: Records) -> Records:
-    """Keep the records that a job reading committed ones does not see."""
     visible = set(committed.offsets)
     keep = [index for index, offset in enumerate(everything.offsets) if offset not in visible]
     return Records(**{name: [getattr(everything, name)[index] for index in keep] for name in Records.__slots__})
@@ -390,5 +370,4 @@ def moved() -> Answer:
 
 
 def looks_differ(clause: str) -> Answer:
-    """Answer for a log that was another one when it was looked at again; `clause` is a clause with both numbers."""
     return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOOKS_DIFFER, looks=clause))

@@ -16,8 +16,6 @@ from offsetwise.watch.sampler import Keeping, Sampler, TakenSample, subjects_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """What a sampler does, or did until it ended."""
-
     every_s: float
     started_at: datetime
     running: bool = True
@@ -89,13 +87,11 @@ class BackgroundSamplers:
                 _change(there, lambda state: replace(state, running=False))
 
     def sampling(self, name: str) -> Sampling | None:
-        """Return what the sampler of a migration does; None where there never was one."""
         with self._lock:
             there = self._running.get(name)
         return None if there is None else there.state
 
     def close(self) -> None:
-        """Stop all samplers, and wait for readings under way."""
         with self._lock:
             all_of_them = list(self._running.values())
         for running in all_of_them:

@@ -1,5 +1,3 @@
-"""`offsetwise watch`: samples until somebody stops it, one line each."""
-
 from __future__ import annotations
 
 import os
@@ -83,7 +81,6 @@ def watch(
 
 
 def _run_all(samplers: Sequence[Sampler], count: int | None) -> bool:
-    """Run each sampler in a thread of its own until all end, or a signal stops them."""
     with _stopped_by_signals() as stop, ThreadPoolExecutor(len(samplers), "offsetwise-watch") as threads:
         running = [threads.submit(_run, sampler, stop, count) for sampler in samplers]
         # A signal that the system gives to another thread is heard when this one wakes.
@@ -101,7 +98,6 @@ def _several_migrations() -> UsageError:
 
 
 def line(reading: TakenSample) -> str:
-    """Describe a sample in one line, as plain text."""
     at = datetime.fromtimestamp(reading.sample.taken_at_ms / 1000, UTC)
     summed = totals(reading.sample)
     parts = [

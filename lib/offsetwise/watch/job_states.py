@@ -1,5 +1,3 @@
-"""How far the jobs of a migration have come, as Prometheus metrics."""
-
 from __future__ import annotations
 
 import threading
@@ -25,12 +23,10 @@ class StateMetrics(Collector):
         self._newest: Status | None = None
 
     def update(self, status: Status) -> None:
-        """Take a status in place of the last one."""
         with self._lock:
             self._newest = status
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield all metrics; none before the first status."""
         with self._lock:
             status = self._newest
         if status is None:

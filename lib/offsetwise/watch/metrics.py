@@ -49,12 +49,10 @@ class LagMetrics(Collector):
         self._newest: dict[LagSubject, TakenSample] = {}
 
     def heard(self, reading: TakenSample) -> None:
-        """Take a sample in place of the subject's last one."""
         with self._lock:
             self._newest[reading.subject] = reading
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield all metrics."""
         with self._lock:
             newest = tuple(self._newest.values())
         yield from _samples(newest, time.time())

@@ -115,7 +115,6 @@ def _old(
     groups: tuple[str, ...],
     before: Mapping[LagSubject, LagSample],
 ) -> tuple[Snapshot, MissingPart | None, tuple[str, ...]]:
-    """Read the old cluster, and say which topics matter: those of the positions, and those in view before."""
     topics = {row.topic for sample in before.values() for row in sample.partitions}
     topics |= {topic for subject, _ in resolved.values() for topic in subject.topics()}
     try:

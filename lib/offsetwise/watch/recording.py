@@ -1,5 +1,3 @@
-"""What was recorded with a bundled sample migration over time: its lag, and its cutover."""
-
 from __future__ import annotations
 
 import gzip
@@ -19,8 +17,6 @@ CUTOVER = "cutover.jsonl.gz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLook:
-    """What a recorded cutover had shown up to one of its looks."""
-
     at_ms: int
     """Since the first look."""
     history: StatusHistory

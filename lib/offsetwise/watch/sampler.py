@@ -26,8 +26,6 @@ _KEPT_IN_MEMORY: Final = 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenSample:
-    """One sample, and what became of it."""
-
     subject: LagSubject
     sample: LagSample
     alerts: tuple[Alert, ...]
@@ -37,13 +35,10 @@ class TakenSample:
 
     @property
     def whole(self) -> bool:
-        """Whether everything was read, and kept."""
         return not self.sample.missing and self.not_kept is None
 
 
 class Keeping(Protocol):
-    """Where samples are kept."""
-
     def add(self, sample: LagSample) -> int:
         """Keep one."""
 
@@ -80,7 +75,6 @@ class Keeper:
         return self.store().prune(now_ms)
 
     def close(self) -> None:
-        """Let go of the store."""
         with self._lock:
             if self._store is not None:
                 self._store.close()
@@ -192,7 +186,6 @@ class Sampler:
         return None
 
     def _since(self, subject: LagSubject, sample: LagSample) -> LagSample | None:
-        """Return the sample that movement is judged against, and remember this one for later."""
         samples = [
             lag_sample
             for lag_sample in self._earlier.get(subject, ())

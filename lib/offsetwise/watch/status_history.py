@@ -15,8 +15,6 @@ BEGUN: Final = frozenset({JobState.STARTED, JobState.CAUGHT_UP})
 
 
 class JobMark(NamedTuple):
-    """One job at one look."""
-
     state: JobState
     old_lag: int | None
     lag: int | None
@@ -24,16 +22,12 @@ class JobMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookMoment:
-    """One look at all jobs."""
-
     at_ms: int
     marks: Mapping[str, JobMark]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """When a job came to a state."""
-
     at_ms: int
     """Of the look that showed it first."""
     observed: bool
@@ -42,8 +36,6 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StatusHistory:
-    """What the looks of one watch have shown, in the order in which they were taken."""
-
     newest: Status | None = None
     moments: tuple[LookMoment, ...] = ()
     stopped_ms: Mapping[str, int] = field(default_factory=dict)
@@ -57,7 +49,6 @@ class StatusHistory:
 
     @property
     def at_ms(self) -> int | None:
-        """When the newest look was taken, epoch ms."""
         return self.moments[-1].at_ms if self.moments else None
 
     def with_look(self, status: Status) -> StatusHistory:
@@ -109,7 +100,6 @@ class StatusHistory:
         )
 
     def _stopped(self, job: JobStatus, before: Mapping[str, JobMark] | None, at_ms: int) -> int | None:
-        """Return when a job stopped on the old cluster; what was known first stays, unless it runs again."""
         if job.state is JobState.RUNNING:
             return None
         known = self.stopped_ms.get(job.job)
@@ -137,7 +127,6 @@ def _arrivals(
     *,
     observed: bool,
 ) -> Mapping[str, Arrival]:
-    """Return when each job that is in one of some states was first seen there."""
     return {
         name: before.get(name) or Arrival(at_ms=at_ms, observed=observed)
         for name, mark in marks.items()

@@ -41,8 +41,6 @@ _MAIN: Final = (sys.executable, "-c", "from offsetwise.cli import main; main()")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedStatus:
-    """What a watch of a migration has shown, until now or until it ended."""
-
     started_at: datetime
     running: bool = True
     history: StatusHistory = field(default_factory=StatusHistory)
@@ -87,8 +85,6 @@ def command(migration: Path, folder: Path | None, *, still_for_s: float, every_s
 
 
 class _Watch:
-    """One child process, and what its lines said."""
-
     def __init__(self, arguments: Sequence[str]) -> None:
         self.state = WatchedStatus(started_at=datetime.now(UTC))
         self.seen_s = time.monotonic()
@@ -119,14 +115,12 @@ class _Watch:
         return self.state
 
     def end(self, *, unwatched: bool = False) -> None:
-        """End the child; what it has shown stays."""
         with self._lock:
             self._requested = False
             self.state = replace(self.state, running=False, unwatched=unwatched)
         self.child.terminate()
 
     def wait(self) -> None:
-        """Wait until the child has ended, which it is made to where it takes long."""
         with suppress(subprocess.TimeoutExpired):
             self.child.wait(_LAST_S)
         self.child.kill()
@@ -134,7 +128,6 @@ class _Watch:
             thread.join(_LAST_S)
 
     def _read(self) -> None:
-        """Take every look of the child, until it ends."""
         with self._output as lines:
             for line in lines:
                 try:
@@ -211,20 +204,17 @@ class BackgroundStatuses:
                 self._guard.start()
 
     def watched(self, name: str) -> WatchedStatus | None:
-        """Return what a watch has shown, and keep it running for another while; None where there never was one."""
         with self._lock:
             there = self._watches.get(name)
         return None if there is None else there.current()
 
     def stop(self, name: str) -> None:
-        """End a watch; what it has shown stays."""
         with self._lock:
             there = self._watches.get(name)
         if there is not None and there.state.running:
             there.end()
 
     def close(self) -> None:
-        """End all watches, and wait for their processes."""
         self._closed.set()
         with self._lock:
             watches = list(self._watches.values())
@@ -234,7 +224,6 @@ class BackgroundStatuses:
             watch.wait()
 
     def _end_unwatched(self) -> None:
-        """End each watch that nobody has looked at for a while, and the processes that do not end when asked to."""
         while not self._closed.wait(min(_CHECK_S, self._idle_s)):
             with self._lock:
                 watches = list(self._watches.values())

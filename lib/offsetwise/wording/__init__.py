@@ -1,5 +1,3 @@
-"""Numbers, times and counts as people read them, on screen and at a terminal."""
-
 from __future__ import annotations
 
 import re

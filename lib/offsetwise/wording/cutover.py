@@ -1,5 +1,3 @@
-"""How far the move from the old logs to their copies has come, in a sentence."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -32,13 +30,11 @@ def required(requirement: CutoverRequirement) -> str:
 
 
 def producer_ids(row: CutoverPartition) -> str:
-    """Return the ids of those who wrote to a partition, the last to write first; empty where nobody is known."""
     more = f" and {len(row.writers) - _NAMED:,} more" if len(row.writers) > _NAMED else ""
     return ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:_NAMED]) + more
 
 
 def producers(row: CutoverPartition) -> str:
-    """Return who wrote to a partition, as a part of a sentence."""
     ids = producer_ids(row)
     return f"producer {ids}" if len(row.writers) == 1 else f"producers {ids}, the last to write first"
 
@@ -55,7 +51,6 @@ def furthest_behind_first(cutover: Cutover) -> tuple[CutoverPartition, ...]:
 
 
 def answer(cutover: Cutover) -> str:
-    """Describe in one sentence what the newest look showed, for the partitions that are furthest behind."""
     rows = [row for row in cutover.partitions if row.state is cutover.state]
     total = len(cutover.partitions)
     which = part(len(rows), total, "partition")

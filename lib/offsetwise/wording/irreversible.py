@@ -1,5 +1,3 @@
-"""What of a plan cannot be taken back, and what whoever approves it types to show that they know."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -12,7 +10,6 @@ NEWEST: Final = "newest checkpoint"
 
 
 def confirmation(plan: Plan) -> str | None:
-    """Return what an approver types to show that they know that it cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
     hanging = any(transaction.transactional_id is None for transaction in plan.transactions)
@@ -26,7 +23,6 @@ def _unsearched(plan: Plan) -> bool:
 
 
 def irreversible(plan: Plan) -> str | None:
-    """Describe in a sentence what of a plan cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
     commits = sum(transaction.decision is Settlement.COMMIT for transaction in plan.transactions)

@@ -1,5 +1,3 @@
-"""How far the jobs of a migration have come, in words."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -37,7 +35,6 @@ def counted(jobs: Iterable[JobStatus]) -> str:
 
 
 def answer(status: Status) -> str:
-    """Describe a migration in one sentence."""
     if not status.jobs:
         return "No job."
     if status.is_done:

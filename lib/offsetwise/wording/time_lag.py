@@ -1,5 +1,3 @@
-"""Lag as time, of streams whose positions tell no number of records, and what asking for it took."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -32,19 +32,15 @@ class Tone(StrEnum):
 
     @property
     def colour(self) -> str:
-        """The name of its colour, as Streamlit has it."""
         return {Tone.RIGHT: "green", Tone.WRONG: "red", Tone.CAREFUL: "orange", Tone.UNKNOWN: "gray"}[self]
 
     @property
     def icon(self) -> str:
-        """What stands beside the words, where the verdict has no icon of its own."""
         return {Tone.RIGHT: "✓", Tone.WRONG: "!", Tone.CAREFUL: "▲", Tone.UNKNOWN: "?"}[self]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A judgement as it stands on screen."""
-
     icon: str
     word: str
     tone: Tone
@@ -78,7 +74,6 @@ _ALL_THE_SAME: Final = (
 
 
 def meaning(row: PartitionComparison) -> str:
-    """Describe what the exactness of one partition means, with what was read ahead of it."""
     if row.exactness is not Exactness.POSITION_EXACT:
         return MEANING[row.exactness]
     verdict = ahead(row)
@@ -142,7 +137,6 @@ def raw(row: PartitionComparison) -> Verdict:
 
 
 def of_another_stream(row: PartitionComparison) -> bool:
-    """Return whether the old position is one in partitions of a stream that the new cluster's is not."""
     return isinstance(row.old_offset, OpaquePosition) and bool(row.old_offset.of)
 
 
@@ -168,7 +162,6 @@ def shift(row: PartitionComparison | PlannedPosition) -> int | None:
 
 
 def ahead(row: PartitionComparison) -> Verdict:
-    """Return how the records from the position on differ."""
     if not row.ahead.examined:
         return Verdict(icon="?", word="not read", tone=Tone.UNKNOWN)
     parts = [
@@ -196,13 +189,11 @@ def findings(severities: Iterable[Severity]) -> str:
 
 
 def worst(severities: Iterable[Severity]) -> Tone:
-    """Return the tone of the worst finding."""
     present = {*severities}
     return next((SEVERITY[severity].tone for severity in Severity if severity in present), Tone.UNKNOWN)
 
 
 def consequence(row: PartitionComparison) -> str:
-    """Describe in a sentence what using the old number on the new cluster would do."""
     number_, skip, replay = number(row.old_offset), row.raw.skip, row.raw.replay
     most = "" if row.exactness.proven else "up to "
     match row.raw.verdict:
@@ -232,7 +223,6 @@ def consequence(row: PartitionComparison) -> str:
 
 
 def mirror_maker(row: PartitionComparison) -> str:
-    """Describe what MirrorMaker 2 itself would answer, and how far from the place that is."""
     answer_ = row.mirror_maker
     if answer_ is None:
         return "It has no answer for this position."
@@ -280,7 +270,6 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
 
 
 def at_new_offsets(comparison: Comparison) -> str:
-    """Describe what a restart at the new offsets would cost: of what was counted, and how much of it that is."""
     counted = [
         (row.replay, row.skip) for row in comparison.partitions if row.replay is not None and row.skip is not None
     ]

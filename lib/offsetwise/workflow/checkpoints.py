@@ -1,5 +1,3 @@
-"""Checkpoints: one alone, many at once, their files, their state."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

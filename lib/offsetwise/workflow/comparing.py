@@ -1,5 +1,3 @@
-"""Positions on both clusters, each proven as far as the records allow."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -132,7 +130,6 @@ def compare_each(
 
 
 def _known(known: Known | None, job: WantedJob, scene: Scene | OffsetwiseError) -> Comparison | OffsetwiseError | None:
-    """Return what is known of a job before any record is read: its comparison, or why it cannot be compared."""
     if isinstance(scene, OffsetwiseError):
         return scene
     try:
@@ -166,7 +163,6 @@ def _compared(scene: Scene, read: Proof, progress: Progress, *, content: bool) -
 
 
 def _on_other_streams(scene: Scene) -> list[Query]:
-    """Return the positions that have to be found on another stream by the records of both streams' shards."""
     if not scene.live or not spec_of(scene.migration.source.stream).matches_records:
         return []
     return [query for query in scene.queries if are_two(scene.old, query.topic, scene.new, query.new_topic)]

@@ -1,5 +1,3 @@
-"""Many jobs compared by one command, and the folder that keeps what they came to."""
-
 from __future__ import annotations
 
 import json
@@ -44,8 +42,6 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobComparison:
-    """One job of many: its comparison, or why it could not be compared."""
-
     job: WantedJob
     outcome: Comparison | OffsetwiseError
     reused: bool = False
@@ -132,7 +128,6 @@ def compare_all(
 
 
 def summary(migration: Migration, compared: Sequence[JobComparison]) -> FleetComparison:
-    """Put together what the jobs came to."""
     comparisons = [comparison.outcome for comparison in compared if isinstance(comparison.outcome, Comparison)]
     return FleetComparison(
         migration=migration.name,
@@ -225,7 +220,6 @@ class ComparisonFolder:
             read_file(path / SUMMARY, "fleet-comparison")
 
     def has(self, job: WantedJob) -> bool:
-        """Whether something of a job stands here, which may still hold."""
         return self._is_file(self._names[job])
 
     def known(self, job: WantedJob, scene: Scene) -> Comparison | None:

@@ -1,5 +1,3 @@
-"""A whole topic counted on both clusters."""
-
 from __future__ import annotations
 
 import os
@@ -65,7 +63,6 @@ def reconcile(migration: Migration, topic: str, *, progress: Progress = no_progr
 def _topic_log(
     migration: Migration, side: Cluster, name: str, properties: ClientProperties
 ) -> tuple[TopicLog, Snapshot]:
-    """Return what to count of a topic, and what the cluster said of it."""
     from offsetwise.pipeline.reconcile import TopicLog  # noqa: PLC0415 - PySpark takes half a second to import
     from offsetwise.pipeline.records import OffsetRange  # noqa: PLC0415 - as above
 

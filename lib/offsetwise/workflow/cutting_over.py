@@ -114,8 +114,6 @@ def watch_logs(
 
 
 class _CutoverWatch:
-    """Looks at the logs of some topics of the old cluster, and for their copies."""
-
     def __init__(
         self,
         migration: Migration,
@@ -220,7 +218,6 @@ class _CutoverWatch:
         return read_cluster(self.migration, Cluster.OLD, topics=(), groups=(name,), mirror=False).group(name)
 
     def _topics_due(self) -> tuple[str, ...]:
-        """Name the topics whose copies have to be looked for: not where all are known to be there, nor too often."""
         if time.monotonic() - self.copies_s < COPIES_EVERY_S:
             return ()
         undecided = {at.topic for at, end in self.logs.ends.items() if not self._is_copied(at, end)}

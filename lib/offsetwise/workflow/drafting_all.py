@@ -1,5 +1,3 @@
-"""Many jobs drafted by one command."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,7 +72,6 @@ def draft_all(
 
 
 def _jobs(migration: Migration, request: DraftRequest, requested: Sequence[WantedJob] | None) -> tuple[WantedJob, ...]:
-    """Return the jobs of a request, each once, if it may be of several."""
     require_for_several(request)
     jobs = tuple(dict.fromkeys(requested or all_jobs(migration)))
     require_few(len(jobs), "draft: expected")
@@ -89,7 +86,6 @@ def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of f
     folder: PlanFolder | None,
     progress: Progress,
 ) -> Iterator[tuple[WantedJob, JobPlan | OffsetwiseError]]:
-    """Yield the plan of each job, kept in the folder, or why there is none."""
     compared: dict[WantedJob, Comparison] = {}
     for job, outcome in comparisons:
         if isinstance(outcome, Comparison):
@@ -111,7 +107,6 @@ def _compared(  # noqa: PLR0917 - what is compared, and who hears of it
     heard: Heard,
     progress: Progress,
 ) -> Iterator[tuple[WantedJob, Comparison | JobPlan | OffsetwiseError]]:
-    """Yield each job compared, or its plan where that still holds, or why it cannot be compared."""
     yield from ((job, compared[job]) for job in jobs if job in compared)
     remaining = [job for job in jobs if job not in compared]
     if not remaining:
@@ -126,7 +121,6 @@ def _compared(  # noqa: PLR0917 - what is compared, and who hears of it
 def _drafted_each(
     migration: Migration, request: DraftRequest, compared: Mapping[WantedJob, Comparison], progress: Progress
 ) -> Iterator[tuple[WantedJob, Plan | OffsetwiseError]]:
-    """Yield the plan of each job that was compared, or why there is none."""
     newest = newest_of(migration, [*compared.values()]) if compared else []
     for (job, comparison), times in zip(compared.items(), newest, strict=True):
         now = time_of(datetime.now(UTC))

@@ -1,5 +1,3 @@
-"""What has changed since plans were drafted."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +21,6 @@ from offsetwise.workflow.sinks import transactions_of
 def drift_of_sink(
     plan: Plan, migration: Migration, sink: SinkSnapshot | None, *, progress: Progress = no_progress
 ) -> tuple[Drift, ...]:
-    """Report what is not as it was reviewed of the transactions that a plan ends; see `drift`."""
     if plan.requirements.sink is None:
         return ()
     return tuple(moved(plan, transactions_of(migration, plan, snapshot=sink, progress=progress)))
@@ -62,7 +59,6 @@ def _read_part(
 
 
 def _required_parts(plan: Plan) -> Iterator[tuple[Cluster, tuple[str, ...], tuple[str, ...]]]:
-    """Yield each cluster with the topics and groups on it that a plan requires something of."""
     requirements = plan.requirements
     for side, required, groups in (
         (Cluster.OLD, requirements.old, () if requirements.old_group is None else (requirements.old_group.group,)),
@@ -115,7 +111,6 @@ def drift(
 def _checkpoint(
     required: CheckpointRequirement | None, migration: Migration
 ) -> tuple[Checkpoint | None, Mapping[str, str]]:
-    """Read a checkpoint as it is now, and digests of its files; None where it cannot be: it may have changed."""
     if required is None:
         return None, {}
     try:

@@ -48,21 +48,17 @@ _ROWS: Final = 1_000
 
 
 class FleetParquet:
-    """Collects checkpoints, compressed, until the file is written whole."""
-
     def __init__(self) -> None:
         self._buffer = BytesIO()
         self._writer = pq.ParquetWriter(self._buffer, SCHEMA, compression="zstd")
         self._rows: list[dict[str, Any]] = []
 
     def add(self, row: FleetRow) -> None:
-        """Add one checkpoint, or what could not be read."""
         self._rows.append(_row(row))
         if len(self._rows) == _ROWS:
             self._flush()
 
     def content(self) -> bytes:
-        """Return the file. Nothing can be added after that."""
         self._flush()
         self._writer.close()
         return self._buffer.getvalue()

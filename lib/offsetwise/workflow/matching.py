@@ -1,5 +1,3 @@
-"""What the records say about positions on another stream, of streams that have shards."""
-
 from __future__ import annotations
 
 import os
@@ -13,8 +11,6 @@ from offsetwise.translation.query import Query
 
 
 def match_records(scene: Scene, positions: Sequence[Query], progress: Progress) -> Matched:
-    """Find the place of a job in each shard of other streams; see `Matching`."""
-
     def run(
         work: Callable[[Sequence[Task]], list[Result]],
         tasks: Sequence[Task],

@@ -32,8 +32,6 @@ _WRITTEN: Final = (".receipt.json", ".receipt.json.journal")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPlan:
-    """A job and its plan."""
-
     job: WantedJob
     plan: Plan
     file: str
@@ -45,7 +43,6 @@ class JobPlan:
 
     @classmethod
     def of(cls, job: WantedJob, plan: Plan, file: str) -> Self:
-        """Return a plan that has just been drafted."""
         return cls(job=job, plan=plan, file=file, content=files.dump(plan).encode())
 
 
@@ -91,7 +88,6 @@ class PlanFolder:
         self._drafted = set(_drafts(path / DRAFTS))
 
     def has(self, job: WantedJob) -> bool:
-        """Whether something of a job is here, which may still hold."""
         return self._comparisons.has(job) and os.path.lexists(self._path / plan_name(self._names[job]))
 
     def known(self, job: WantedJob, scene: Scene) -> Comparison | None:

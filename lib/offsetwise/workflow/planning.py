@@ -1,5 +1,3 @@
-"""A plan drafted, and what has changed since."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -117,7 +115,6 @@ def _consistent(plan: Plan) -> Plan:
 def _repaired(
     migration: Migration, request: DraftRequest, comparison: Comparison | None, *, drafted_at: str, progress: Progress
 ) -> Plan:
-    """Draft a plan that moves the positions that the checkpoint has once it is repaired."""
     if request.checkpoint is None or comparison is not None:
         raise ConfigError(
             "draft: expected a checkpoint of the migration file to repair and to compare, found "
@@ -134,7 +131,6 @@ def _repaired(
 def _compared(
     migration: Migration, request: DraftRequest, repaired: Checkpoint | None, progress: Progress
 ) -> Comparison:
-    """Compare the job of a draft anew, with the groups that its targets and starts are about."""
     if request.subject is None:
         raise ConfigError(
             "draft: expected a checkpoint or a group, or a comparison, found none of them. Nothing was read.",
@@ -188,7 +184,6 @@ def _drafted(
 def _with_readings(
     migration: Migration, request: DraftRequest, comparison: Comparison, progress: Progress
 ) -> DraftRequest:
-    """Read what a plan needs beside a comparison that was made just now."""
     request = replace(
         request,
         starts=tuple(_looked_up(migration, comparison, choice) for choice in request.starts),
@@ -217,7 +212,6 @@ def _check_cutover(migration: Migration, request: DraftRequest) -> None:
 
 
 def _tables(migration: Migration, request: DraftRequest, comparison: Comparison) -> Iterator[TableBefore]:
-    """Read the tables that are written to, where somebody answers; `apply` says what it finds wrong of others."""
     for target in request.targets:
         before = target_type(target.kind).table(migration.target, target, comparison.snapshots[1])
         if before is not None:
@@ -268,7 +262,6 @@ def _read_before(comparison: Comparison, request: DraftRequest) -> Iterator[Targ
 
 
 def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:
-    """Let the ARN that a savepoint is made for name the stream of a checkpoint that names none."""
     named = (settings_of(model, request.settings).stream for model in takers(request).values())
     stream = next(filter(None, named), None)
     if stream is None:
@@ -287,7 +280,6 @@ def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) 
 
 
 def _looked_up(migration: Migration, comparison: Comparison, choice: StartChoice) -> StartChoice:
-    """Ask the new cluster where a topic's records of a time begin."""
     if choice.start is not Start.TIMESTAMP or choice.timestamp_ms is None:
         return choice
     keys = [row.new_topic_partition for row in comparison.partitions if row.topic == choice.topic]

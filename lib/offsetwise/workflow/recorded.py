@@ -1,5 +1,3 @@
-"""Migration files, and the bundled samples with what was recorded of them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable

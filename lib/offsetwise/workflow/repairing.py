@@ -1,5 +1,3 @@
-"""A checkpoint repaired in a copy: decided from the folder, and drafted as a plan."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -42,8 +40,6 @@ def repair(uri: str, request: DraftRequest, *, drafted_at: str, roots: Sequence[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittingRepair:
-    """A repair that can be drafted of a checkpoint as it is."""
-
     kind: str
     costs: tuple[str, ...]
     settings: tuple[str, ...] = ()

@@ -33,8 +33,6 @@ _CHECKPOINTS_AT_ONCE: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedJob(Subject):
-    """A job to compare."""
-
     rewind_to: int | None = None
     """The earlier batch of the checkpoint whose positions are wanted instead of the restart's."""
     repaired: Checkpoint | None = field(default=None, compare=False)
@@ -173,7 +171,6 @@ def _read_job(
 
 
 def _other_positions(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosition, ...]:
-    """Read the positions of the application that reads the same stream, where one is stated."""
     if config.job.application is None:
         return ()
     other = migration.checkpoint(config.job.application)

@@ -1,5 +1,3 @@
-"""What the sinks of a checkpoint are, and the looks at the cluster that they write to."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -28,8 +26,6 @@ _ASIDE_S: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """The sinks of one checkpoint."""
-
     stated: CheckpointConfig
     read: Checkpoint
     transactions: HeldTransactions
@@ -40,7 +36,6 @@ class Sink:
 
 
 def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink:
-    """Read a checkpoint, and find the clusters of its sinks; see `workflow.sink_transactions`."""
     stated = _stated(migration, checkpoint)
     named = any(config.name == checkpoint for config in migration.checkpoints)
     cluster = cluster_of(migration, stated, checkpoint)
@@ -61,7 +56,6 @@ def observe(
     apart_s: float,
     progress: Progress,
 ) -> SinkSnapshot:
-    """Look twice at a cluster, and ask what some are set to."""
     step = f"look twice at cluster {cluster.name}"
     progress(step, 0, 1)
     with collected_seldom():
@@ -123,7 +117,6 @@ def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
 
 
 def _facts(cluster: ClusterConfig) -> TransactionFacts:
-    """Ask a cluster's brokers; where none can be reached, what they would say is not known."""
     try:
         return transactions_reader(cluster).transaction_facts(cluster, timeout_s=_ASIDE_S)
     except ClusterError:
@@ -131,7 +124,6 @@ def _facts(cluster: ClusterConfig) -> TransactionFacts:
 
 
 def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:
-    """Return what the file states about a checkpoint; of a path, about the checkpoint of the same job."""
     if "/" not in checkpoint or any(config.name == checkpoint for config in migration.checkpoints):
         return migration.checkpoint(checkpoint)
     folder = checkpoint.rstrip("/").rpartition("/")[0]
@@ -149,7 +141,6 @@ def _stated(migration: Migration, checkpoint: str) -> CheckpointConfig:
 
 
 def cluster_of(migration: Migration, stated: CheckpointConfig, checkpoint: str) -> ClusterConfig:
-    """Return the cluster that is asked: the one that is stated, or that has an address which is stated."""
     cluster = migration.sink(stated)
     servers = _addresses(stated)
     if cluster is None and servers:
@@ -173,7 +164,6 @@ def _addresses(stated: CheckpointConfig) -> frozenset[str]:
 
 
 def elsewhere(sink: Sink, observations: LookPair) -> str | None:
-    """Explain why the sink writes to another cluster than the one that was asked; None where nothing does."""
     stated, cluster = sink.stated, sink.cluster
     servers = _addresses(stated)
     if not servers or servers & (observations.brokers | spec_of(cluster.stream).addresses(cluster.properties)):

@@ -1,5 +1,3 @@
-"""The transactions that a job's sinks have left on the cluster that they write to."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -142,7 +140,6 @@ def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransa
 
 
 def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
-    """Yield an open transaction as one whose records can be counted; nothing where it cannot be found in a log."""
     if row.producer_id is not None and row.epoch is not None and row.partitions:
         yield PlannedTransaction(
             transactional_id=row.transactional_id,
@@ -159,7 +156,6 @@ def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
 def _findings(
     pending: HeldTransactions, decided: SinkTransactions, after: TransactionFacts, timeout: Timeout
 ) -> Iterator[Finding]:
-    """Yield what is worth knowing before the job starts again."""
     for problem in transaction_timeout_refused(after, timeout):
         yield transaction_timeout_refused.finding(problem.message, fix=problem.fix)
     others = [row.transactional_id or "" for row in decided.transactions if row.decision is Decision.OTHER_JOB]
@@ -186,7 +182,6 @@ def _upgrade(
 def transactions_of(
     migration: Migration, plan: Plan, *, snapshot: SinkSnapshot | None = None, progress: Progress = no_progress
 ) -> SinkTransactions:
-    """Find the transactions again that a plan was drafted for; see `sink_transactions`."""
     required, sink = plan.requirements.checkpoint, plan.requirements.sink
     uri = "" if required is None else required.uri
     name = next((checkpoint.name for checkpoint in migration.checkpoints if checkpoint.uri == uri), uri)

@@ -1,5 +1,3 @@
-"""What was read before, from its files."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""How far positions are behind in time, asked from a stream whose positions tell no number of records."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +13,6 @@ from offsetwise.translation.query import Query
 
 
 def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
-    """Read at the positions on the old cluster; nothing where it was not read live, or has no need of it."""
     config = scene.migration.source
     reader = reads_at_positions(config) if scene.reads_at_positions else None
     if reader is None:
@@ -45,7 +42,6 @@ def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
 
 
 def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
-    """Return the positions, each as its record showed it where one was read."""
     if not read.records:
         return positions
     pairs = ((position, (position.topic_partition, position.offset)) for position in positions)
@@ -56,7 +52,6 @@ def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
 
 
 def with_problems(scene: Scene, read: ReadAt) -> Scene:
-    """Return the scene with what only reading at positions on the old cluster told is wrong."""
     return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *read.problems)))
 
 
@@ -94,7 +89,6 @@ def with_behind(
 
 
 def _parts(positions: Sequence[Place], read: ReadAt) -> tuple[PartBehind, ...]:
-    """Return the lag of each part of a position in several partitions, where it is known."""
     return tuple(
         PartBehind(partition=position[0].partition, behind=read.lag_by_position[position])
         for position in positions
@@ -109,7 +103,6 @@ def _aggregate(positions: Sequence[Place], read: ReadAt) -> int | None:
 def _read_at(
     config: ClusterConfig, requested: Iterable[tuple[Place, ...]], snapshot: Snapshot, known: ReadAt
 ) -> ReadAt:
-    """Ask about what is not known yet, and give both."""
     reader = reads_at_positions(config)
     if reader is None:
         return known

@@ -16,8 +16,6 @@ from offsetwise.wording.cutover import STATE, producers, required
 
 
 class CutoverReader(Protocol):
-    """What watches the old logs."""
-
     def cutover(self, plan: Plan) -> Cutover:
         """Watch the old logs of a plan's topics; see `apply.readers.Readers`."""
 
@@ -50,7 +48,6 @@ def cutover_again(plan: Plan, reader: CutoverReader) -> Iterator[RecheckResult]:
 
 
 def _unmet(cutover: Cutover, requires: str) -> RecheckResult:
-    """Return what does not hold, with the evidence of the partition furthest behind."""
     lagging = [row for row in cutover.partitions if row.state is cutover.state]
     worst = max(lagging, key=lambda row: (row.grown, row.end is None))
     outcome = Outcome.UNKNOWN if worst.end is None else Outcome.FAILED

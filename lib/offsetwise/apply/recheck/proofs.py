@@ -67,8 +67,6 @@ class _End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Single:
-    """One record of a proof to read again."""
-
     end: _End
     side: Cluster
     record: RecordPlace
@@ -96,11 +94,9 @@ class _Between:
 
     @property
     def longest(self) -> int:
-        """How many offsets the longest of them has."""
         return max(map(len, (self.read, self.unread, self.below, self.above)))
 
     def offsets(self) -> Iterator[tuple[Cluster, RecordPlace]]:
-        """Return every offset to read."""
         old, new = self.end.position.topic_partition, self.end.position.new_topic_partition
         for side, at, offsets in (
             (Cluster.OLD, old, (*self.read, *self.unread)),
@@ -195,7 +191,6 @@ def _outside(single: _Single, logs: Mapping[TopicPartition, PartitionState]) -> 
 
 
 def _unreadable(single: _Single, message: str, *, known: bool = True) -> RecheckResult:
-    """Report that a record of a proof is not to be read; `known` where it is known to be gone for good."""
     position = single.end.position
     if position.override is not None:  # a person decided it, so that no record has to prove it
         return held_of(position, Outcome.PASSED, message)
@@ -203,7 +198,6 @@ def _unreadable(single: _Single, message: str, *, known: bool = True) -> Recheck
 
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
-    """Return what lies between the records of a proof and its position; None where a person decided the position."""
     if not end.position.proven:
         return None
     read, unread = _around(end, Cluster.OLD, end.old, logs[Cluster.OLD].get(end.position.topic_partition))
@@ -230,7 +224,6 @@ def _of(neighbour: Neighbour | None, side: Cluster) -> int | None:
 def _read(
     plan: Plan, reader: RecordReader, singles: Iterable[_Single], betweens: Iterable[_Between]
 ) -> Mapping[tuple[Cluster, str, RecordPlace], Records]:
-    """Read every record once under each salt, with one question for a cluster and a salt."""
     positions: dict[tuple[Cluster, str], set[RecordPlace]] = {}
     for single in singles:
         positions.setdefault((single.side, single.end.proof.salt), set()).add(single.record)
@@ -311,7 +304,6 @@ def displaced(expected: Counter[str], there: Counter[str], elsewhere: Counter[st
 
 
 def held_of(position: PlannedPosition, outcome: Outcome, message: str, *, unproven: bool = False) -> RecheckResult:
-    """Return what was found of a position."""
     topic, partition = position.new_topic, position.partition
     of = position.topic_partition if unproven else None
     return RecheckResult(outcome=outcome, told=message, topic=topic, partition=partition, unproven=of)

@@ -25,8 +25,6 @@ Certain = Callable[[AnyPosition], AnyPosition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ProvenPart:
-    """What one partition proves of a position, and where its records are."""
-
     position: PlannedPosition
     salt: str
     proof: PartProof
@@ -35,11 +33,9 @@ class _ProvenPart:
 
     @property
     def label(self) -> str:
-        """The subject of a sentence."""
         return f"{self.position.new_topic_partition}, of {self.old.topic_partition}"
 
     def stretch(self, side: Cluster) -> Stretch:
-        """Return its records on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
 
@@ -94,7 +90,6 @@ def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[
 
 
 def _positions(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPosition]:
-    """Return where the job is in each partition of a position's topic; one that is named nowhere is read to its end."""
     results: dict[int, AnyPosition] = {}
     for planned_position in (*plan.positions, position):
         if (planned_position.source, planned_position.topic) == (position.source, position.topic):
@@ -103,7 +98,6 @@ def _positions(plan: Plan, position: PlannedPosition) -> Mapping[int, AnyPositio
 
 
 def _read(reader: StretchReader, parts: Sequence[_ProvenPart]) -> _Read:
-    """Read every stretch once, with one question for a cluster and a salt."""
     requests: dict[tuple[Cluster, str], dict[Stretch, None]] = {}
     for part in parts:
         for side in Cluster:
@@ -116,7 +110,6 @@ def _read(reader: StretchReader, parts: Sequence[_ProvenPart]) -> _Read:
 
 
 def _judged(parts: Sequence[_ProvenPart], stretches: _Read) -> Iterator[RecheckResult]:
-    """Compare the records of each part; count what lies between them where all are there."""
     position = parts[0].position
     compared = [result for part in parts for side in Cluster for result in _compared(part, side, stretches)]
     yield from compared
@@ -163,7 +156,6 @@ def _record_result(
 
 
 def _counted(parts: Sequence[_ProvenPart], stretches: _Read) -> RecheckResult:
-    """Count by identity which unread records lie below the new position, and which read ones above it."""
     position = parts[0].position
     name, new = str(position.new_topic_partition), position.new_offset
     olds = [stretches[Cluster.OLD, part.salt, part.old] for part in parts]

@@ -31,15 +31,11 @@ _NOUN: Final = JournalNoun(
 
 
 class SetAction(StrEnum):
-    """What is done with the plans of a set."""
-
     APPLY = "apply"
     ROLLBACK = "rollback"
 
 
 class EventKind(StrEnum):
-    """How far an action on one plan came."""
-
     BEGAN = "began"
     ENDED = "ended"
     FAILED = "failed"
@@ -47,8 +43,6 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetEvent:
-    """One line of the journal of a set."""
-
     action: SetAction
     event: EventKind
     job: str

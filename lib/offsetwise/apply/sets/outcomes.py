@@ -14,8 +14,6 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep(Generic[_T]):
-    """What is to be done with one plan of a set."""
-
     job: str
     """As the set names it."""
     plan: str

@@ -130,7 +130,6 @@ def decided(verification: Verification) -> bool:
 
 
 def _observe(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Return one for each position of the plan; of a target that ends transactions, for each of these."""
     if step.state is not StepState.DONE:
         return _all_unknown(plan, step, f"{step.target} was not written: {step.told}")
     try:

@@ -1,5 +1,3 @@
-"""Whether written files stand as they were written."""
-
 from __future__ import annotations
 
 from hashlib import sha256

@@ -17,8 +17,6 @@ Judgement = tuple[JobOrigin, str]
 
 
 class JobModule(Protocol):
-    """What the module has that a target imports by `job`."""
-
     def address_of(self, text: str) -> str:
         """Return the address of a job as documents have it.
 
@@ -70,7 +68,6 @@ def ask_job(receipt: Receipt, text: str, readers: Readers) -> VerifiedJob:
 
 
 def _askable(receipt: Receipt) -> tuple[JobModule, tuple[ReceiptStep, ...]]:
-    """Return the module that asks the job, and the steps that it may have begun from."""
     loaders = [(type(target_type(step.target.kind)).job, step) for step in receipt.steps]
     load = next((load for load, _ in loaders if load is not None), None)
     if load is None:

@@ -13,8 +13,6 @@ Places = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One position at one target."""
-
     found: AnyPosition | None
     turnout: Turnout
     told: str
@@ -22,17 +20,14 @@ class Seen:
 
 
 def for_all(plan: Plan, turnout: Turnout, message: str) -> list[Seen]:
-    """Return one thing about every position of a plan."""
     return [Seen(found=None, turnout=turnout, told=message) for _ in plan.positions]
 
 
 def number(value: AnyPosition | None) -> str:
-    """Name an offset in a sentence."""
     return "nothing" if value is None else str(value)
 
 
 def topics_of(plan: Plan) -> tuple[str, ...]:
-    """Name the topics on the new cluster, each once, sorted."""
     return tuple(sorted({position.new_topic for position in plan.positions}))
 
 

@@ -25,8 +25,6 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """How many partitions change their position, keep it, or have none yet, and those that change most."""
-
     changed: int
     same: int
     undecided: int
@@ -38,7 +36,6 @@ class Changes:
 
 
 def changes_of(rows: Sequence[PartitionComparison]) -> Changes:
-    """Count the partitions that change, and sort out those that change most."""
     known = [row for row in rows if row.new_offset is not None]
     moved = [row for row in known if row.new_offset != row.old_offset]
     return Changes(
@@ -54,7 +51,6 @@ def _order(row: PartitionComparison) -> tuple[int, tuple[int, bool, int]]:
 
 
 def in_markdown(changes: Changes) -> str:
-    """Return the table of the largest changes, the digits that change in bold."""
     numeric = all(offset_or_none(row.new_offset) is not None for row in changes.largest)
     shift = ("| shift ", "|---:") if numeric else ("", "")
     lines = [f"| {terms.said('partition')} | old → new {shift[0]}| known |", f"|:---|:---{shift[1]}|:---|"]
@@ -70,12 +66,10 @@ def in_markdown(changes: Changes) -> str:
 
 @cached(16)
 def changes(answer: CachedAnswer[Comparison]) -> Changes:
-    """Count the changes of a comparison once."""
     return changes_of(answer.value.partitions)
 
 
 def draw(answer: CachedAnswer[Comparison]) -> None:
-    """Draw the table with its count above, and where the other rows are."""
     counted = changes(answer)
     if not counted.largest:
         st.markdown(f"**{terms.said('No partition changes its position')}** · {counted}")

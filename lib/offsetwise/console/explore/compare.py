@@ -56,8 +56,6 @@ _FINDINGS: Final = "The whole migration"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonFacts:
-    """What the page says about a whole comparison."""
-
     answer: tuple[Tone, str, str]
     at_new_offsets: str
     """What a restart at the new offsets would cost."""
@@ -93,7 +91,6 @@ def comparison(answers: Answers, migration: Offered, subject: Subject, head: gua
 
 
 def draw(answers: Answers, migration: Offered, subject: Subject, answer: Answered) -> None:
-    """Draw the whole screen of one comparison."""
     shown, colours = answer.value, palette.current()
     if not shown.partitions:
         _, head, rest = facts_of(answer).answer
@@ -160,7 +157,6 @@ def _of_all(shown: Comparison, findings: Sequence[Finding]) -> None:
 
 
 def _blocking(findings: Sequence[Finding]) -> None:
-    """Name what blocks the whole migration over the tabs; the tab of findings has the remedies."""
     for finding in findings:
         if finding.severity is Severity.BLOCKS:
             verdict = verdicts.SEVERITY[finding.severity]
@@ -201,7 +197,6 @@ def _answer(answer: Answered) -> None:
 
 
 def _numbers(answer: Answered, colours: Palette) -> None:
-    """Draw the numbers that change, and beside them the rulers of the partition that most needs a look, if one does."""
     row = rulers.worst(answer.value.partitions)
     if row is None:
         changes.draw(answer)
@@ -301,7 +296,6 @@ def _heat(answer: Answered, colours: Palette) -> str:
 
 
 def choose(answer: Answered, rows: tuple[PartitionComparison, ...], colours: Palette) -> PartitionComparison:
-    """Draw the table of partitions, its downloads, and the selector of one row; give that row."""
     span = table.page(len(rows))
     page = rows[span]
     ids = selectors.row_names(page, among=answer.value.partitions)
@@ -337,7 +331,6 @@ def _downloads(answer: Answered, rows: tuple[PartitionComparison, ...]) -> None:
 
 @cached(16)
 def facts_of(answer: Answered) -> ComparisonFacts:
-    """Return what the page says about the whole comparison."""
     shown = answer.value
     return ComparisonFacts(
         answer=verdicts.answer(shown),
@@ -357,7 +350,6 @@ def of_topic(answer: Answered, topic: str) -> Rows:
 
 
 def rulers_of(answer: Answered, row: PartitionComparison, colours: Palette, *, key: str) -> None:
-    """Draw the two rulers of a partition."""
     figure = _rulers(answer, (row,), colours)
     st.plotly_chart(figure, config=blocks.CHART_OPTIONS, alt=plain(rulers.in_words(row)), key=key, theme=None)
 
@@ -369,7 +361,6 @@ def _rulers(answer: Answered, rows: Rows, colours: Palette) -> Any:  # noqa: ARG
 
 @cached(64)
 def lanes(answer: Answered, rows: Rows, colours: Palette, *, lag: bool = True) -> tuple[Any, str]:  # noqa: ARG001 - the key
-    """Return the chart of lanes and what it shows in words."""
     said = compare_charts.logs_in_words(rows)
     if lag:
         said += f" {compare_charts.lags_in_words(rows)}"
@@ -378,7 +369,6 @@ def lanes(answer: Answered, rows: Rows, colours: Palette, *, lag: bool = True) -
 
 @cached(16)
 def tree(answer: Answered, _observed: Comparison, colours: Palette) -> tuple[tuple[shard_chart.Shard, ...], Any, str]:
-    """Return the shards of the streams compared, their chart with the positions, and what it shows in words."""
     rows = answer.value.partitions
     topics = [{topic.name: topic for topic in snapshot.topics} for snapshot in _observed.snapshots]
     names = sorted({(row.topic, row.new_topic) for row in rows})
@@ -389,11 +379,9 @@ def tree(answer: Answered, _observed: Comparison, colours: Palette) -> tuple[tup
 
 @cached(16)
 def heat_map(answer: Answered, colours: Palette) -> Any:
-    """Return the heat map."""
     return Drawn(compare_map.heat_map(answer.value.partitions, colours))
 
 
 @cached(16)
 def topic_table(answer: Answered) -> table.Prepared:
-    """Return the numbers behind the heat map, by topic."""
     return table.prepared(compare_map.TOPICS, compare_map.topics(answer.value.partitions))

@@ -307,7 +307,6 @@ def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[s
 
 
 def logs_in_words(rows: Sequence[PartitionComparison]) -> str:
-    """Describe in words how the two logs compare."""
     wrong = [row for row in rows if verdicts.rank(row) == 0]
     if not wrong:
         return (
@@ -326,7 +325,6 @@ def logs_in_words(rows: Sequence[PartitionComparison]) -> str:
 
 
 def lags_in_words(rows: Sequence[PartitionComparison]) -> str:
-    """Describe in words how the two lags compare."""
     both = [row for row in rows if row.lag_old is not None and row.lag_new is not None]
     same = sum(1 for row in both if row.lag_old == row.lag_new)
     return (

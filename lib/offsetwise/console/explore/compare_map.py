@@ -90,7 +90,6 @@ def _dress(figure: go.Figure, topics: int, numbers: Sequence[int], colours: Pale
 
 
 def _scale(reach: float, colours: Palette) -> dict[str, object]:
-    """Return the bar of colours, with the numbers of records that they stand for."""
     ticks = [tick for tick in ticks_between(-reach, reach, at_most=9) if abs(tick) < 10**12]
     return {
         "title": axis_title("old number lands<br>(records)", colours),
@@ -126,7 +125,6 @@ def _tick_step(columns: int) -> int:
 
 
 def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:
-    """Return the topics, those with most partitions that would go wrong first, then by name."""
     wrong: dict[str, int] = {}
     for row in rows:
         wrong[row.topic] = wrong.get(row.topic, 0) + (verdicts.rank(row) == 0)
@@ -134,7 +132,6 @@ def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:
 
 
 def topics(rows: Sequence[PartitionComparison]) -> tuple[TopicRanks, ...]:
-    """Return the ranks of the partitions of each topic, the worst topic first."""
     ranks: dict[str, list[int]] = {}
     for row in rows:
         ranks.setdefault(row.topic, []).append(verdicts.rank(row))
@@ -142,7 +139,6 @@ def topics(rows: Sequence[PartitionComparison]) -> tuple[TopicRanks, ...]:
 
 
 def heat_in_words(rows: Sequence[PartitionComparison]) -> str:
-    """Describe in words what the heat map shows."""
     wrong = sum(1 for row in rows if verdicts.rank(row) == 0)
     topics = worst_topics(rows)
     worst = f", most of them in {escaping.plain(topics[0])}" if wrong else ""

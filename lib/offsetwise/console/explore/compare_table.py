@@ -1,5 +1,3 @@
-"""The table of a comparison: its filters, its columns, and its files."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -112,7 +110,6 @@ class PartitionFilters:
     order: str = WORST_FIRST
 
     def apply(self, rows: Sequence[PartitionComparison]) -> tuple[PartitionComparison, ...]:
-        """Return the rows that pass, in the chosen order."""
         comparisons = [
             row
             for row in rows
@@ -128,7 +125,6 @@ class PartitionFilters:
 
 
 def filters(topics: Sequence[str], codes: Sequence[str]) -> PartitionFilters:
-    """Draw the filters of the partition table."""
     words = list(dict.fromkeys(verdict.word for verdict in verdicts.EXACTNESS.values()))
     with st.container(horizontal=True):
         return PartitionFilters(
@@ -142,19 +138,16 @@ def filters(topics: Sequence[str], codes: Sequence[str]) -> PartitionFilters:
 
 @cached(64)
 def filtered(answer: CachedAnswer[Comparison], filters: PartitionFilters) -> Rows:
-    """Return the partitions that pass, in the chosen order."""
     return filters.apply(answer.value.partitions)
 
 
 @cached(64)
 def lane_table(answer: CachedAnswer[Comparison], rows: Rows) -> table.Prepared:  # noqa: ARG001 - the key
-    """Return the numbers behind the chart of lanes."""
     return table.prepared(LANES, rows)
 
 
 @cached(32)
 def partition_table(answer: CachedAnswer[Comparison], rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
-    """Return the coloured table of these partitions."""
     return table.prepared(PARTITIONS, rows, colours)
 
 

@@ -53,7 +53,6 @@ _SHOWN: Final = 50
 
 
 def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> None:
-    """Draw the whole screen."""
     head.context(blocks.clusters(migration.old, migration.new))
     chosen = st.session_state.get(_EVERY, st.query_params.get(_EVERY))
     refresh = None if migration.recorded else _REFRESH.get(chosen)
@@ -291,7 +290,6 @@ def _chosen(
 def _partition(
     answers: Answers, question: Question[PartitionView | None], name: str, proven: Proven, *, edition: int
 ) -> None:
-    """Draw it, reading its samples where that was not done yet; `edition` is the comparison's that proved it."""
     blocks.section(_ONE, shown=f"{markdown(name)} over time")
     if answers.cached(question) is None and answers.reading(question) is None:
         wait([answers.read(question).outcome], _PATIENCE_S)

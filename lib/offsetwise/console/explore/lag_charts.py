@@ -30,8 +30,6 @@ _ROOM_MS: Final = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One value at one moment; None where it is not known."""
-
     at_ms: int
     value: int | None
     said: str
@@ -41,8 +39,6 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a chart."""
-
     name: str
     points: tuple[Point, ...]
     old: bool
@@ -149,7 +145,6 @@ def _zero(lines: Sequence[Line], colours: Palette, below: str) -> list[dict[str,
 
 
 def _gaps(lines: Sequence[Line], colours: Palette) -> list[dict[str, Any]]:
-    """Shade the stretches without a sample."""
     points = lines[0].points if lines else ()
     spans = [(points[index - 1].at_ms, point.at_ms) for index, point in enumerate(points) if point.after_gap and index]
     return [
@@ -221,7 +216,6 @@ def _time(at_ms: int) -> str:
 
 
 def hover(name: str, at_ms: int, said: str) -> str:
-    """Return hover text: the moment, the line's name, the value in words."""
     return f"<b>{escaping.label(name)}</b><br>{wording.clock(at_ms, milliseconds=True)}<br>{escaping.label(said)}"
 
 
@@ -267,7 +261,6 @@ def _furthest(view: LagView) -> list[Line]:
 
 @cached(32)
 def lag_chart(answer: Partition, view: PartitionView, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    """Return the chart of one partition's lag over time."""
     lines = []
     timed = any(in_time(sample.sample) for sample in view.history)
     for side in Cluster:
@@ -292,7 +285,6 @@ def lag_chart(answer: Partition, view: PartitionView, colours: Palette) -> Any: 
 
 @cached(64)
 def drift_chart(answer: Partition, view: PartitionView, group: str, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    """Return the chart of how far a group's commit lies from the position over time."""
     points = []
     for sample in view.history:
         row = next(iter(sample.sample.partitions), None)

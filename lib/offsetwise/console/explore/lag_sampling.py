@@ -57,7 +57,6 @@ def draw(answers: Answers, migration: Offered, row: DeltaGenerator) -> None:
 
 
 def recorded(migration: Offered) -> None:
-    """Draw where the samples of a bundled sample are from."""
     gaps = ", with its gaps: a group read on while the job was stopped, and the mirror stood still twice"
     message = f"{migration.recorded_from}{'' if migration.may_be_one else gaps}"
     st.markdown(f":gray[This lag was recorded from {message}. There is nothing to sample.]")

@@ -114,8 +114,6 @@ def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROU
 
 
 def history(group: int | None) -> Columns[StoredSample]:
-    """Return the columns behind the charts of one partition, with the drift of a group by its index."""
-
     def of(
         value: Callable[[LagPartition, LagSample], AnyPosition | None],
     ) -> Callable[[StoredSample], AnyPosition | None]:
@@ -159,7 +157,6 @@ def _past(of: Total) -> int | None:
 
 @cached(32)
 def rows(answer: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
-    """Return the partitions of these topics, or of all; the worst first or in log order."""
     sample = view.newest.sample
     lag_partitions = [row for row in sample.partitions if not topics or row.topic in topics]
     if worst_first:
@@ -176,18 +173,15 @@ def partition_table(
     colours: Palette,
     claimed: LagView,
 ) -> table.Prepared:
-    """Return the coloured table of these partitions."""
     return table.prepared(partitions(view.newest.sample, claimed.newest.sample), page, colours)
 
 
 @cached(32)
 def topics(answer: Shown, view: LagView) -> tuple[str, ...]:  # noqa: ARG001 - the key
-    """Return the topics of the newest sample, by name."""
     return tuple(sorted({row.topic for row in view.newest.sample.partitions}))
 
 
 def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
-    """Order partitions: past an end first, then unknown, then by what is left."""
     amounts = [lag(row, side, sample.isolation_level) for side in Cluster]
     known = [amount for amount in amounts if amount is not None]
     if any(amount < 0 for amount in known):
@@ -198,7 +192,6 @@ def _urgency(row: LagPartition, sample: LagSample) -> tuple[int, int]:
 
 
 def _late_first(row: LagPartition) -> tuple[int, int]:
-    """Order partitions whose lag is a time: unknown first, then by how far they are behind."""
     late = [behind_ms(row, side) for side in Cluster if row.position_on(side) is not None]
     return 1 if None in late else 2, -max((lag_ms for lag_ms in late if lag_ms is not None), default=-1)
 
@@ -213,7 +206,6 @@ def signed_lag(value: int | None) -> str:
 
 
 def total(of: Total) -> str:
-    """Print a total as the value of a card."""
     return number(of.left) if of.known else "?"
 
 
@@ -230,7 +222,6 @@ def tone(of: Total) -> Tone | None:
 
 
 def furthest_note(of: Furthest | None) -> str:
-    """Describe what the time of a card is of, as Markdown."""
     if of is None:
         return ":gray[no time is known]"
     return (
@@ -278,14 +269,12 @@ def time(of: TimeLag) -> str:
 
 
 def growth(of: Rate | None) -> str:
-    """Describe how fast a log grows."""
     if of is None:
         return "? (fewer than two samples)"
     return f"{of.per_second:,.1f} records a second, over {duration(of.elapsed_ms)}"
 
 
 def start_reaches(of: LagSide, sample: LagSample) -> str:
-    """Describe when the log start reaches the position."""
     if of.start_reaches_ms is None:
         return "not foreseen: the log start did not move in this window, or is not known"
     if of.start_reaches_ms == 0:
@@ -294,12 +283,10 @@ def start_reaches(of: LagSide, sample: LagSample) -> str:
 
 
 def missing(of: MissingPart) -> str:
-    """Describe which part of a sample is not there."""
     return f"**{_PARTS[of.part].capitalize()} could not be read.** {markdown(of.problem)}"
 
 
 def takeaway(points: tuple[StoredTotals, ...]) -> str:
-    """Describe what the chart of totals shows, for those who do not see it."""
     if not points:
         return "No sample."
     first, last = points[0], points[-1]
@@ -323,7 +310,6 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
 
 
 def newest(shown: LagView, now: datetime) -> str:
-    """Describe when the newest sample was taken, by whom, and where it is kept. Markdown."""
     at_ms = shown.newest.sample.taken_at_ms
     ago = int(now.timestamp() * 1000) - at_ms
     by = shown.newest.sample.sampled_by
@@ -332,13 +318,11 @@ def newest(shown: LagView, now: datetime) -> str:
 
 
 def overdue(sample: LagSample, now: datetime) -> bool:
-    """Return whether the next sample should have come by now."""
     age_ms = now.timestamp() * 1000 - sample.taken_at_ms
     return sample.interval_ms is None or age_ms > GAP_INTERVALS * sample.interval_ms
 
 
 def command(migration_file: str, subject: str) -> str:
-    """Return the command that samples a subject."""
     kind, _, name = subject.partition(" ")
     quoted = "'" + plain(name).replace("'", "'\\''") + "'"
     return f"offsetwise watch --migration {migration_file} --{kind} {quoted} --every 30"
@@ -353,7 +337,6 @@ def counted_from(side: Cluster, view: LagView, claimed: LagView) -> str:
 
 
 def partition_takeaway(shown: PartitionView) -> str:
-    """Describe what the chart of one partition shows, for those who do not see it."""
     row, sample = shown.row, shown.history[-1].sample
     timed = in_time(sample)
     sentences = [

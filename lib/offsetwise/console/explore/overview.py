@@ -83,7 +83,6 @@ _ALL: Final = blocks.Offer(
 
 
 def draw(answers: Answers) -> None:
-    """Draw the whole screen."""
     st.markdown(
         "When the Kafka cluster under a streaming job changes, **offsets do not carry over**. Offsetwise reads the "
         "job's checkpoint and both clusters, finds where every partition must resume, and proves it on the records "
@@ -116,7 +115,6 @@ def draw(answers: Answers) -> None:
 
 
 def _path() -> None:
-    """Draw the steps from the first look to the applied plan, each with the page where it is done."""
     columns = st.columns(len(_PATH), border=True)
     for column, (icon, title, text, name, page) in zip(columns, _PATH, strict=True):
         with column:
@@ -240,7 +238,6 @@ def _migration(answers: Answers, migration: Offered) -> None:
 
 
 def _jobs(answers: Answers, migration: Offered) -> None:
-    """Draw all jobs of a migration: how far they came together, then each in a line that leads to it."""
     with guard.block(f"jobs-{migration.name}"):
         lines = jobs.of_migration(answers, migration)
         jobs.headline(migration, lines)
@@ -274,7 +271,6 @@ def _subject(answers: Answers, migration: Offered, subject: Subject) -> None:
 
 
 def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) -> None:
-    """Draw links in a row of their own, which a narrow window moves whole below the name beside it."""
     with st.container(horizontal=True, width="content"):
         for label, icon, page in links:
             st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
@@ -298,7 +294,6 @@ def _verdict(answers: Answers, key: Question[Comparison]) -> str:
 
 
 def _waiting() -> None:
-    """Draw the plans that wait for the person, and how many there are in which state. Nothing where there are none."""
     current_board = board.board()
     if current_board is None:
         return

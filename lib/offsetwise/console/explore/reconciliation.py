@@ -33,7 +33,6 @@ PARTITIONS: Final[Columns[PartitionReconciliation]] = (
 
 
 def draw(answers: Answers, migration: Offered, topics: tuple[str, ...]) -> None:
-    """Let the person pick a topic and count it."""
     st.markdown(
         ":gray[A position is proven on small windows of records. Counting a whole topic reads every record of it on "
         "both clusters, on Spark: it takes longer, and finds what is missing far from any position.]"
@@ -93,18 +92,15 @@ def _counted(answer: CachedAnswer[Reconciliation], when: str) -> None:
 
 @cached(16)
 def _partitions(answer: CachedAnswer[Reconciliation]) -> table.Prepared:
-    """Return the counts by partition."""
     return table.prepared(PARTITIONS, answer.value.partitions)
 
 
 @cached(16)
 def _ranges(answer: CachedAnswer[Reconciliation]) -> table.Prepared:
-    """Return the first ranges that differ."""
     return table.prepared(ranges(answer.value), answer.value.differences[:MAX_RANGES])
 
 
 def ranges(reconciliation: Reconciliation) -> Columns[RangeDifference]:
-    """Return the columns of the ranges that differ: where, and how many records."""
     return (
         Column(
             "topic", lambda row: reconciliation.old_topic if row.cluster is Cluster.OLD else reconciliation.new_topic

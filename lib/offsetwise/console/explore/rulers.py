@@ -38,7 +38,6 @@ class _Window:
     high: int
 
     def clip(self, log: LogRange, position: int) -> tuple[int, int] | None:
-        """Return the part of a log that is in the window; None where nothing is, or the log is not known."""
         start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
         if start is None or end is None:
             return None
@@ -47,13 +46,11 @@ class _Window:
 
 
 def worst(rows: Sequence[PartitionComparison]) -> PartitionComparison | None:
-    """Return the partition that most needs a look of those whose two numbers differ; None where there is none."""
     drawn = [row for row in rows if distance(row) and offset_or_none(row.new_offset) is not None]
     return min(drawn, key=verdicts.urgency, default=None)
 
 
 def in_words(row: PartitionComparison) -> str:
-    """Return in Markdown what the two rulers of a partition show."""
     name = escaping.markdown(str(row.topic_partition))
     old, new = wording.number(row.old_offset), f"**{wording.number(row.new_offset)}**"
     if row.exactness is Exactness.BOUNDED:
@@ -103,7 +100,6 @@ def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
 
 
 def _marks(away: int, colours: Palette) -> Iterator[go.Scatter]:
-    """Yield the marks of the same record on both rulers, and of the old number on the new one."""
     for x, y, colour, symbol in (
         (0, _OLD_Y, colours.next_record, "circle"),
         (0, _NEW_Y, colours.next_record, "circle"),
@@ -163,7 +159,6 @@ def _cost(row: PartitionComparison) -> str:
 
 
 def _ticks(window: _Window, old: int, new: int, colours: Palette) -> Iterator[dict[str, object]]:
-    """Yield round offsets along each ruler, but where they would stand in the label of a marked number."""
     width = window.high - window.low
     step = next((tick for tick in round_ticks(width) if tick > 0), 1)
     for position, y, marked in ((old, _OLD_Y, (0,)), (new, _NEW_Y, (0, old - new))):

@@ -28,8 +28,6 @@ MarkKey = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Where a job is in one shard."""
-
     position: AnyPosition
     lag: Behind | None
 
@@ -40,7 +38,6 @@ class Mark:
 
     @property
     def text(self) -> str:
-        """The position, shortened, and how far it is behind."""
         return f"{wording.brief(self.position)} · {short(self.lag)}"
 
 
@@ -74,7 +71,6 @@ _LABELLED: Final = 0.03
 
 
 def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) -> tuple[Shard, ...]:
-    """Return every shard of streams on both clusters, once where both are one."""
     results: list[Shard] = []
     for old, new in streams:
         is_one = old is not None and new is not None and old.id is not None and old.id == new.id
@@ -87,7 +83,6 @@ def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) ->
 
 
 def marks_of(rows: Sequence[PartitionComparison]) -> Mapping[MarkKey, Mark]:
-    """Return where a job is in each shard: the position on the old cluster, and the place on the new one."""
     results: dict[MarkKey, Mark] = {}
     for row in rows:
         parts = () if row.old_offset is None else in_partitions(row.topic_partition, row.old_offset)
@@ -148,7 +143,6 @@ def _bars(
     marks: Mapping[MarkKey, Mark],
     colours: Palette,
 ) -> Iterator[go.Bar]:
-    """Yield the bars of each cluster, those of open and of closed shards apart."""
     for side, marker in (("both", solid(colours)), ("old", solid(colours)), ("new", hatched(colours))):
         for closed in (False, True):
             drawn = [shard for shard in shards if shard[0] == side and shard[3].closed is closed]
@@ -168,7 +162,6 @@ def _bars(
 
 
 def _marks(drawn_shard: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str, Mark], ...]:
-    """Return the marks in a shard, each with its signs; one where both are the same."""
     side, stream, _, shard = drawn_shard
     sides = ("old", "new") if side == "both" else (side,)
     results = [
@@ -182,7 +175,6 @@ def _marks(drawn_shard: Shard, marks: Mapping[MarkKey, Mark]) -> tuple[tuple[str
 
 
 def _label(shard: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
-    """Write as much as fits into a bar: the number, the signs, how far behind, the position."""
     share = (shard[3].high + 1 - shard[3].low) / _KEYS
     if share < _LABELLED:
         return ""
@@ -200,7 +192,6 @@ def _label(shard: Shard, marks: Sequence[tuple[str, Mark]]) -> str:
 
 
 def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> str:
-    """Describe in words what the chart shows."""
     sentences = [
         f"Shard {shard[3].partition}: {signs} {mark.text}."
         for shard in shards[:MAX_SHARDS]

@@ -26,8 +26,6 @@ Keep = Callable[[Subject, Comparison], Comparison]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRequest:
-    """Which jobs are drafted, what their plans write, and who drafts them."""
-
     jobs: tuple[Subject, ...]
     wave: str | None
     targets: tuple[str, ...]
@@ -40,8 +38,6 @@ class SetRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftedJobs:
-    """What came of drafting many jobs."""
-
     request: SetRequest
     plans: tuple[tuple[Subject, Plan], ...]
     """In the order in which they are applied."""
@@ -54,15 +50,12 @@ class DraftedJobs:
 
 @dataclass(slots=True, kw_only=True)
 class _JobComparisons:
-    """The comparisons of the jobs: those that plans are drafted from, and what the console holds of new ones."""
-
     keep: Keep
     sources: dict[workflow.WantedJob, Comparison]
     """With both clusters as they were read."""
     outcomes: dict[Subject, Comparison | OffsetwiseError] = field(default_factory=dict)
 
     def heard(self, job: workflow.WantedJob, outcome: Comparison | OffsetwiseError) -> None:
-        """Take in what was compared of a job."""
         subject = Subject(kind=job.kind, name=job.name)
         if isinstance(outcome, Comparison):
             self.sources[job] = outcome

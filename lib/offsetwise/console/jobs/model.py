@@ -46,8 +46,6 @@ class JobStep(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLine:
-    """One job of a migration."""
-
     subject: Subject
     waves: tuple[str, ...]
     engine: str
@@ -69,19 +67,15 @@ class JobLine:
 
     @property
     def name(self) -> str:
-        """Its kind and its name, which no other job of the migration has."""
         return str(self.subject)
 
     @property
     def wave(self) -> str:
-        """Its wave, as a table has it; more than one where it is in several."""
         return ", ".join(self.waves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownJobs:
-    """What the store has of plans, for one person."""
-
     plans: tuple[PlanRow, ...] = ()
     """The one that changed last first."""
     of_sets: Mapping[int, int] = field(default_factory=dict)
@@ -91,7 +85,6 @@ class KnownJobs:
 
 
 def kept_of(board: Board, person: Person | None) -> KnownJobs:
-    """Read what the store has of plans."""
     return known_jobs(board.plans(person), board.sets(person), board.waiting_for(person))
 
 
@@ -139,7 +132,6 @@ def jobs(answers: Answers, migration: Offered, known_jobs: KnownJobs) -> list[Jo
 
 
 def _plans_by_job(migration: Offered, plans: Sequence[PlanRow]) -> dict[Subject, PlanRow]:
-    """Return the plan of each job that has one: the open one, else the one that changed last."""
     names = {migration.name, migration.name.removesuffix(" (sample)")}
     results: dict[Subject, PlanRow] = {}
     for row in plans:
@@ -181,8 +173,6 @@ def _line(  # noqa: PLR0917 - all that is known of one job
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ComparisonSummary:
-    """What a line says of a comparison."""
-
     engine: str
     partitions: int
     changed: int
@@ -218,7 +208,6 @@ _STEPS: Final = {
 
 
 def _step(plan: PlanRow | None, summary: _ComparisonSummary | None, *, failed: bool) -> JobStep:
-    """Return how far a job came: its plan says so, else its comparison."""
     if plan is not None and plan.state in _STEPS:
         return _STEPS[plan.state]
     if failed:

@@ -1,5 +1,3 @@
-"""The table of a migration's jobs, problems first: filtered by wave and state, with the way to the one chosen."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -90,7 +88,6 @@ JOBS: Final[Columns[JobLine]] = (
 
 
 def of_migration(answers: Answers, migration: Offered) -> list[JobLine]:
-    """Return the jobs of a migration with the plans of the store; without plans where the store does not answer."""
     try:
         current_board = board.board()
         known_jobs = KnownJobs() if current_board is None else kept_of(current_board, board.person())
@@ -100,7 +97,6 @@ def of_migration(answers: Answers, migration: Offered) -> list[JobLine]:
 
 
 def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
-    """Draw one line: how far the migration as a whole came, and which wave is next."""
     wave = next_wave(migration, lines)
     after = "" if wave is None else f" · next: wave **{markdown(wave)}**"
     st.markdown(f"**{in_short(migration, lines)}**{after}")
@@ -180,7 +176,6 @@ def _prepared(_lines: Sequence[JobLine], cells: str, colours: Palette) -> Prepar
 
 
 def _filtered(migration: Offered, lines: Sequence[JobLine], key: str) -> list[JobLine]:
-    """Let the person choose waves and states, where there is more than one."""
     in_none = any(not line.waves for line in lines)
     waves = [name for name, _ in migration.waves] + ([WITHOUT] if migration.waves and in_none else [])
     steps = [step.value for step in JobStep if any(line.step is step for line in lines)]
@@ -195,12 +190,10 @@ def _filtered(migration: Offered, lines: Sequence[JobLine], key: str) -> list[Jo
 
 
 def page_of(line: JobLine) -> str:
-    """Return the page on which a job goes on."""
     return REVIEW_PAGE if line.plan is not None and line.plan.state.open else COMPARE_PAGE
 
 
 def lead_to(migration: Offered, line: JobLine) -> None:
-    """Open the job on the page on which it goes on, at once."""
     page, query = page_of(line), migration.address(line.subject)
     if line.plan is not None and page == REVIEW_PAGE:
         query = {"plan": str(line.plan.id) if line.of_set is None else f"set-{line.of_set}"}

@@ -34,8 +34,6 @@ _FILES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What a check found, and when."""
-
     chain: Chain
     at: datetime
     demo: bool
@@ -43,7 +41,6 @@ class Checked:
 
 
 def show(head: guard.Head) -> None:
-    """Draw the whole screen."""
     head.says("Who did or tried what with plans, newest first. Refused attempts are written down too.")
     seat = board.seat()
     if seat is None:
@@ -102,8 +99,6 @@ def _downloads(rows: Sequence[AuditRow]) -> None:
 
 
 def _downloads_of_all(seat: board.Seat, audit_filter: AuditFilter, newest: int) -> None:
-    """Draw the downloads of more rows than are shown, which are read once a person asks for them."""
-
     def built(make: Callable[[Iterable[AuditRow]], bytes]) -> bytes:
         return make(audit_rows.rows(seat.board, seat.person, audit_filter))
 

@@ -1,5 +1,3 @@
-"""The rows of the audit log: which are shown, as a table, in words, and as files."""
-
 from __future__ import annotations
 
 import json
@@ -35,8 +33,6 @@ _LONGEST: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """What stands in the fields, as it was typed or came with a link."""
-
     action: str = ALL
     result: str = ALL
     subject: str = ""
@@ -50,8 +46,6 @@ class Typed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedFilters:
-    """The filter that was asked for, and what could not be understood of it."""
-
     filter: AuditFilter
     problems: tuple[str, ...]
     """A sentence each. Markdown."""
@@ -116,7 +110,6 @@ def parsed(typed: Typed) -> ParsedFilters:
 
 
 def filters() -> ParsedFilters:
-    """Draw the filters."""
     with st.container(horizontal=True):
         action = selectors.choice("What", [ALL, *(verb.value for verb in Verb)], "action", width=150)
         result = selectors.choice("Result", [ALL, *_RESULT_WORDS], "result", width=120)
@@ -145,7 +138,6 @@ def filters() -> ParsedFilters:
 
 
 def _calendar() -> None:
-    """Draw a calendar whose days fill the fields `From` and `Until`, which take times as well."""
     with st.popover("Days", icon=":material/calendar_month:"):
         today = datetime.now(UTC).date()
         st.date_input(
@@ -206,13 +198,11 @@ def _or_nothing(value: object) -> str:
 
 
 def result(row: AuditRow) -> Verdict:
-    """Return what came of it; a word that this release does not know is unknown."""
     said = row.record.result
     return RESULTS.get(said, Verdict(icon="?", word=said, tone=Tone.UNKNOWN))
 
 
 def name(row: AuditRow) -> str:
-    """Return what whoever did it is called."""
     said = row.record.details.get("name")
     if isinstance(said, str) and said:
         return said
@@ -231,7 +221,6 @@ def change(row: AuditRow) -> str:
 
 
 def why(row: AuditRow) -> str:
-    """Return why it was refused; what was answered where that says more than the result."""
     said = row.record.details.get("why")
     if said is not None:
         return str(said)
@@ -302,7 +291,6 @@ def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
 
 
 def verdict(chain: Chain) -> str:
-    """Describe what came of checking the whole chain. Markdown."""
     if chain.broken is None:
         if not chain.rows:
             return "**The audit log is intact.** It has no rows yet."
@@ -318,12 +306,10 @@ def verdict(chain: Chain) -> str:
 
 
 def heading(row: AuditRow) -> str:
-    """Head the details of a row. Markdown."""
     return f"Row {row.seq:,} · {markdown(row.record.action)} · {markdown(str(result(row)))}"
 
 
 def described(row: AuditRow) -> str:
-    """Describe a row in full. Markdown."""
     record = row.record
     by = f"**{markdown(name(row))}**"
     if record.subject is not None or record.issuer is not None:

@@ -39,7 +39,6 @@ MAX_ALIKE: Final = 5
 
 
 def fleet(answers: Answers, migration: Offered, head: guard.Head) -> CachedAnswer[Fleet] | None:
-    """Return the fleet to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.fleet, migration.name)
     head.context(_caption(migration, answers.cached(question)))
     offer = blocks.Offer(
@@ -72,7 +71,6 @@ def _caption(migration: Offered, answer: CachedAnswer[Fleet] | None) -> str:
 
 
 def draw(answer: CachedAnswer[Fleet], migration: Offered) -> None:
-    """Draw the whole screen of one fleet."""
     shown, colours = answer.value, palette.current()
     _troubles(shown)
     if not shown.rows:
@@ -164,7 +162,6 @@ def _rows(answer: CachedAnswer[Fleet], migration: Offered, colours: Palette) -> 
 
 
 def choose(answer: CachedAnswer[Fleet], rows: tuple[FleetRow, ...], colours: Palette) -> FleetRow:
-    """Draw the table of rows, its downloads, and the selector of one row; give that row."""
     span = table.page(len(rows))
     page = rows[span]
     labels = fleet_table.facts(answer).labels
@@ -196,7 +193,6 @@ def _downloads(answer: CachedAnswer[Fleet], rows: tuple[FleetRow, ...]) -> None:
 
 
 def _facts_of(answer: CachedAnswer[Fleet], row: FleetRow, migration: Offered) -> None:
-    """Draw the facts of one row."""
     label = fleet_table.facts(answer).labels[row.uri]
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
@@ -320,12 +316,10 @@ def _positions(checkpoint: Checkpoint) -> None:
 
 @cached(8)
 def age_table(answer: CachedAnswer[Fleet], colours: Palette) -> table.Prepared:
-    """Return the table behind the map of the fleet."""
     return table.prepared(fleet_chart.age_columns(answer.value.rows, now_ms(answer)), fleet_chart.SINCE, colours)
 
 
 @cached(8)
 def age_map(answer: CachedAnswer[Fleet], colours: Palette) -> tuple[Any, str]:
-    """Return the map of the fleet, and what it shows in words."""
     rows, now = answer.value.rows, now_ms(answer)
     return fleet_chart.age_map(rows, colours, now), fleet_chart.takeaway(rows, now)

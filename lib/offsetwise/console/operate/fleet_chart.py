@@ -37,12 +37,10 @@ _STRONGEST: Final = 0.4
 
 
 def ages_of(rows: Sequence[FleetRow], now_ms: int) -> Counter[tuple[FleetVerdict, str]]:
-    """Count the checkpoints by verdict and by time since the newest batch."""
     return Counter((row.verdict, _column(row, now_ms)) for row in rows)
 
 
 def age_columns(rows: Sequence[FleetRow], now_ms: int) -> Columns[str]:
-    """Return the columns behind the map, whose rows are the times since the newest batch."""
     counted = ages_of(rows, now_ms)
     of = {verdict: {age: counted[verdict, age] for age in SINCE} for verdict in FleetVerdict}
     return (
@@ -52,7 +50,6 @@ def age_columns(rows: Sequence[FleetRow], now_ms: int) -> Columns[str]:
 
 
 def takeaway(rows: Sequence[FleetRow], now_ms: int) -> str:
-    """Describe what the map shows."""
     counted = ages_of(rows, now_ms)
     said = []
     for verdict in FleetVerdict:
@@ -64,7 +61,6 @@ def takeaway(rows: Sequence[FleetRow], now_ms: int) -> str:
 
 
 def age_map(rows: Sequence[FleetRow], colours: Palette, now_ms: int) -> go.Figure:
-    """Draw verdict × time since the newest batch; each cell says its count, and none says nothing."""
     counted = ages_of(rows, now_ms)
     lanes = [str(fleet_table.VERDICTS[verdict]) for verdict in FleetVerdict]
     largest = max(counted.values(), default=1)
@@ -123,7 +119,6 @@ def _column(row: FleetRow, now_ms: int) -> str:
 
 
 def _scale(colours: Palette) -> list[tuple[float, str]]:
-    """Return one scale for all lanes: from each whole number to the next, the page's colour turns into the lane's."""
     tones = [colours.tone(fleet_table.VERDICTS[verdict].tone) for verdict in FleetVerdict]
     ends = [(lane, lane + 1 - _ABOVE) for lane in range(len(tones))]
     return [

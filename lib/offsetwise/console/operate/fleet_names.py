@@ -50,6 +50,5 @@ def _below(uri: str, base: str | None, *, several: bool) -> str:
 
 
 def _base(uri: str, roots: Sequence[str]) -> str | None:
-    """Return the root that a URI stands below, the longest of several."""
     bases = (root.rstrip("/") for root in roots)
     return max((base for base in bases if f"{uri.rstrip('/')}/".startswith(f"{base}/")), key=len, default=None)

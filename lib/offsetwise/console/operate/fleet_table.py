@@ -47,8 +47,6 @@ _CELL_PADDING_PX: Final = 24
 
 
 class Order(StrEnum):
-    """How the rows are sorted."""
-
     WORST = "worst first"
     OLDEST = "longest without a batch"
     LARGEST = "largest state"
@@ -67,7 +65,6 @@ class FleetFilters:
     order: str = Order.WORST
 
     def apply(self, ordered: Ordered, now_ms: int) -> tuple[FleetRow, ...]:
-        """Return the rows that pass. Ages are counted up to `now_ms`."""
         sought = self.text.strip().casefold()
         return tuple(row for row, text in ordered if sought in text and self._keeps(row, now_ms))
 
@@ -108,8 +105,6 @@ def in_order(rows: Sequence[FleetRow], order: str, now_ms: int) -> Ordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetFacts:
-    """What the page says about a whole fleet."""
-
     answer: tuple[Tone, str, str]
     longest: str
     """The longest time without a batch."""
@@ -162,13 +157,11 @@ def _marks(row: FleetRow) -> set[str]:
 
 
 def _text(row: FleetRow) -> str:
-    """Return what a text is looked for in, a line each."""
     job_id = row.checkpoint.job_id if row.checkpoint else None
     return "\n".join((row.uri, *row.names, job_id or "")).casefold()
 
 
 def filters(codes: Sequence[str], topics: Sequence[str]) -> FleetFilters:
-    """Draw the filters of the table."""
     with st.container(horizontal=True):
         return FleetFilters(
             verdicts=several("Verdict", "verdict", [str(verdict) for verdict in FleetVerdict]),
@@ -191,7 +184,6 @@ def now_ms(snapshot: CachedAnswer[Fleet]) -> int:
 
 @cached(8)
 def facts(snapshot: CachedAnswer[Fleet]) -> FleetFacts:
-    """Return what the page says about the whole fleet."""
     rows = snapshot.value.rows
     copies = sum(row.same_query > 1 for row in rows)
     return FleetFacts(
@@ -211,7 +203,6 @@ def facts(snapshot: CachedAnswer[Fleet]) -> FleetFacts:
 
 @cached(32)
 def filtered(snapshot: CachedAnswer[Fleet], filters: FleetFilters) -> Rows:
-    """Return the rows that pass, in the chosen order."""
     return filters.apply(_in_order(snapshot, filters.order), now_ms(snapshot))
 
 
@@ -222,7 +213,6 @@ def _in_order(snapshot: CachedAnswer[Fleet], order: str) -> Ordered:
 
 @cached(16)
 def fleet_table(snapshot: CachedAnswer[Fleet], rows: Rows, colours: Palette) -> table.Prepared:
-    """Return the coloured table of these rows."""
     return table.prepared(columns(facts(snapshot).labels, now_ms(snapshot), rows), rows, colours)
 
 
@@ -277,12 +267,10 @@ def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[Fleet
 
 
 def planned(row: FleetRow) -> int | None:
-    """Return its newest planned batch."""
     return row.checkpoint.details.last_planned_batch if row.checkpoint else None
 
 
 def committed(row: FleetRow) -> int | None:
-    """Return its newest committed batch."""
     return row.checkpoint.details.last_committed_batch if row.checkpoint else None
 
 
@@ -308,7 +296,6 @@ def size(count: int | None) -> str:
 
 
 def age_ms(then_ms: int | None, now_ms: int) -> int | None:
-    """Return the time since a moment; None where it is not known, or no moment that a calendar has."""
     return None if then_ms is None or moment(then_ms) == "?" else now_ms - then_ms
 
 
@@ -322,7 +309,6 @@ def topics(row: FleetRow, at_most: int = 3) -> str:
 
 
 def copies(row: FleetRow) -> str:
-    """State that others carry the same query id; nothing where none does."""
     return f"▲ {number(row.same_query)} alike" if row.same_query > 1 else ""
 
 
@@ -371,7 +357,6 @@ def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
 
 
 def longest(rows: Sequence[FleetRow], now_ms: int) -> str:
-    """Print the longest time since a newest batch was planned."""
     return age(max((since for row in rows if (since := age_ms(row.planned_at_ms, now_ms)) is not None), default=None))
 
 

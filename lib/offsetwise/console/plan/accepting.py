@@ -13,7 +13,6 @@ from offsetwise.store.review_rows import DecisionRow
 
 
 def draw(sheet: Sheet) -> None:
-    """Draw what can be accepted, beside the decision; nothing where no record proves a position."""
     partitions = _partitions(sheet)
     if not partitions:
         return
@@ -41,13 +40,11 @@ def _partitions(sheet: Sheet) -> tuple[str, ...]:
 
 
 def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
-    """Return what was chosen, each with the reason."""
     partitions = st.session_state.get(_places_key(plan), [])
     return accepted(named(partitions, [str(st.session_state.get(_reason_key(plan), ""))] if partitions else []))
 
 
 def accepted_in_words(decision: DecisionRow) -> str:
-    """Describe what a decision accepted, a line each; nothing where it accepted nothing."""
     statement = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
     accepted = statement.accepted_unproven
     return "\n".join(f"Accepted {unproven.topic_partition} as unproven: {unproven.reason}" for unproven in accepted)

@@ -1,5 +1,3 @@
-"""What a reviewer checks before they approve: what the plan tells, and whether it is fresh."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,8 +21,6 @@ FRESH: Final = "fresh"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What a look at both clusters found, and when that was."""
-
     drifts: tuple[Drift, ...]
     at: str
 
@@ -40,7 +36,6 @@ def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
 
 
 def unlooked() -> GateCheck:
-    """Return the check of whether plans are fresh that nobody has looked after."""
     return _fresh(None)
 
 
@@ -58,12 +53,10 @@ def _fresh(looked: Looked | None) -> GateCheck:
 
 @cached(16)
 def checked(sheet: Sheet, looked: Looked | None) -> tuple[GateCheck, ...]:
-    """Return everything to check before approving."""
     return checks(sheet.plan, looked)
 
 
 def in_words(results: Sequence[GateCheck]) -> str:
-    """Return how each came out, a line each. Markdown."""
     lines = []
     for check in results:
         shown = verdicts.GATE[check.outcome]
@@ -73,7 +66,6 @@ def in_words(results: Sequence[GateCheck]) -> str:
 
 
 def counts(results: Sequence[GateCheck]) -> str:
-    """Return how many came out in which way, such as "6 met · 1 not met · 1 unknown"."""
     outcomes = [check.outcome for check in results]
     return " · ".join(
         f"{outcomes.count(outcome):,} {verdicts.GATE[outcome].word}" for outcome in Outcome if outcome in outcomes
@@ -94,7 +86,6 @@ def left_open(results: Sequence[GateCheck], *, requested: str = "") -> None:
 
 
 def met(results: Sequence[GateCheck], *, requested: str = "") -> None:
-    """Draw the checks that are met, folded; see `left_open`."""
     right = [check for check in results if check.outcome is Outcome.PASSED and check.name != requested]
     if right:
         with st.expander(f"{many(len(right), 'check')} met", icon=":material/check:"):

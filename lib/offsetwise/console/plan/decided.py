@@ -64,7 +64,6 @@ _ENDS: Final[Columns[LogEnds]] = (
 
 @st.fragment
 def draw(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None:
-    """Draw what is to become of each, and when the first of those that are open runs out; see `summary`."""
     transactions = snapshot.value
     summary(snapshot, recorded=recorded)
     if transactions.open:
@@ -111,7 +110,6 @@ def summary(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None
 
 
 def draw_limits(transactions: SinkTransactions) -> None:
-    """Draw where readers of the sink stop, and what its clusters allow."""
     if transactions.partitions:
         held_back = sum(
             None not in (partition.last_stable_offset, partition.log_end_offset)
@@ -125,7 +123,6 @@ def draw_limits(transactions: SinkTransactions) -> None:
 
 
 def _upgrade(upgrade: Upgrade) -> None:
-    """Show what stands between the job and two-phase commit, and what to do until then."""
     with st.expander("Two-phase commit (FLIP-319): what blocks it, and what to do until then", icon=":material/route:"):
         st.markdown(in_words(upgrade.steps))
         st.markdown("**Until then**")
@@ -133,7 +130,6 @@ def _upgrade(upgrade: Upgrade) -> None:
 
 
 def _why(rows: Sequence[SinkTransaction]) -> None:
-    """Show each reason once, after an example: cells show the beginning of a sentence only."""
     first = {row.reason: row for row in reversed(rows)}
     shown = [row for row in rows if first[row.reason] is row][:_REASONS]
     st.markdown(
@@ -145,6 +141,5 @@ def _why(rows: Sequence[SinkTransaction]) -> None:
 
 
 def verdict(decision: Decision) -> Verdict:
-    """Return a decision as it stands on screen."""
     icon, tone = _MARKS.get(decision, _AGAINST)
     return Verdict(icon=icon, word=decision.replace("_", " ").lower(), tone=tone)

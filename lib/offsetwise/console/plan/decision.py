@@ -37,24 +37,18 @@ from offsetwise.wording.verdicts import Tone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Off:
-    """Why a control is off."""
-
     why: str
     fix: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offs:
-    """Why the buttons of a decision are off; None for one that is on."""
-
     approve: Off | None
     reject: Off | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """The checks as they stand, and what changed on the clusters, where somebody looked."""
-
     drifts: tuple[Drift, ...]
     checks: tuple[GateCheck, ...]
     typed: DeltaGenerator
@@ -69,12 +63,10 @@ NO_REASON: Final = NotAllowed(
 
 
 def question(sheet: Sheet) -> Question[tuple[Drift, ...]]:
-    """Return what is asked when somebody wants to know whether anything changed."""
     return Question.of(Reader.drift, sheet.plan.migration, PlanOf(digest=sheet.digest, plan=sheet.plan))
 
 
 def before_approving(sheet: Sheet) -> Observed:
-    """Draw what to check before approving, with the offer to look at the clusters again; return what was found."""
     st.subheader("Before you approve", anchor=False)
     drifts: tuple[Drift, ...] = ()
     found_checks = checklist.checked(sheet, None)
@@ -146,7 +138,6 @@ def _remark_field(plan: int) -> None:
 
 
 def speaks(seat: Seat, plan: int) -> bool:
-    """Return whether the person may remark on a plan."""
     return _may(seat, Verb.COMMENT, plan)
 
 
@@ -179,7 +170,6 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, 
 
 
 def _meanwhile(sheet: Sheet) -> bar.Message | None:
-    """Return what somebody else did to the plan since this session opened it; nothing where it still waits."""
     state = sheet.row.state
     opened: State = st.session_state.setdefault(f"opened-as-{sheet.row.id}", state)
     if opened is not State.SUBMITTED or state is State.SUBMITTED:
@@ -194,7 +184,6 @@ def _meanwhile(sheet: Sheet) -> bar.Message | None:
 
 
 def _why_off(sheet: Sheet, offs: Offs) -> bar.Message | None:
-    """Return why nobody, or not this person, decides now; nothing where the next step is another one."""
     closed = plan_status.closed(sheet)
     if closed is not None:
         if sheet.status.state in (State.APPROVED, State.APPLIED) and not sheet.status.expired:
@@ -247,7 +236,6 @@ def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> Off | None:
 
 
 def _submission(seat: Seat, sheet: Sheet) -> None:
-    """Offer its author to submit it."""
     plan, state = sheet.row.id, sheet.row.state
     if state in (State.WITHDRAWN, State.APPLIED):
         return
@@ -263,7 +251,6 @@ def _submission(seat: Seat, sheet: Sheet) -> None:
 
 
 def _withdrawal(seat: Seat, sheet: Sheet) -> None:
-    """Offer its author to take it back."""
     plan = sheet.row.id
     if sheet.row.state in (State.WITHDRAWN, State.APPLIED) or not _may(seat, Verb.WITHDRAW, plan):
         return
@@ -281,12 +268,10 @@ def _author(sheet: Sheet) -> str:
 
 
 def remark_key(plan: int) -> str:
-    """Name the text of a remark in the session."""
     return f"remark-{plan}"
 
 
 def typed_key(plan: int) -> str:
-    """Name what is typed to confirm."""
     return f"typed-{plan}"
 
 
@@ -329,17 +314,14 @@ def decide(plan: int, digest: str, drift_question: Question[tuple[Drift, ...]], 
 
 
 def remark(plan: int) -> None:
-    """Add a remark to the discussion."""
     _remarked(plan, str(st.session_state.get(remark_key(plan), "")))
 
 
 def submit(plan: int, digest: str) -> None:
-    """Submit the version that was shown."""
     outcome.ask(plan, lambda current_board, person: current_board.submit(person, plan, digest))
 
 
 def withdraw(plan: int) -> None:
-    """Take a plan back for good."""
     outcome.ask(plan, lambda current_board, person: current_board.withdraw(person, plan))
 
 

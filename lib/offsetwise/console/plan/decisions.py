@@ -179,7 +179,6 @@ def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> 
 
 
 def _alternatives(row: PartitionComparison, name: str, work: Work, by: str | None) -> None:
-    """Offer both answers where records of others stand below the place."""
     choices = alternatives(row)
     if choices:
         st.markdown(
@@ -200,13 +199,11 @@ def _alternatives(row: PartitionComparison, name: str, work: Work, by: str | Non
 
 
 def _take(work: Work, row: PartitionComparison, name: str, chosen: Alternative, by: str | None) -> None:
-    """Decide for one of the two answers, its price as the reason."""
     st.session_state[f"offset-{name}"], st.session_state[f"reason-{name}"] = str(chosen.offset), chosen.reason
     _set(work, row, name, by)
 
 
 def _set(work: Work, row: PartitionComparison, name: str, by: str | None) -> None:
-    """Take a decision over into the work, or say what is wrong with it."""
     offset, reason = st.session_state[f"offset-{name}"].strip(), st.session_state[f"reason-{name}"].strip()
     known_positions = row.old_offset, row.new_offset, row.new.log_start
     wrong, at = wrong_with(offset, reason, *known_positions), position(offset, *known_positions)
@@ -271,7 +268,6 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
 
 
 def _without_commit(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
-    """Offer to write nothing for partitions that the group has no commit for, or the file no position."""
     unset = [row for row in rows if row.old_offset is None]
     if unset:
         st.checkbox(

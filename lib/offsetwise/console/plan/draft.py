@@ -43,7 +43,6 @@ YOUNG: Final = timedelta(hours=1)
 
 
 def show(head: guard.Head) -> None:
-    """Draw the whole screen."""
     bar.follow()
     here = answers.current()
     migration, subject = selectors.migration_and_subject(here, head.choices)
@@ -72,7 +71,6 @@ def show(head: guard.Head) -> None:
 
 
 def _frozen(here: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Frozen | None:
-    """Return what is drafted from; where there is nothing, say where it comes from."""
     answer = here.cached(Question.of(Reader.comparison, migration.name, subject))
     observed = None if answer is None else here.reader.observed(migration.name, subject, answer.value)
     if answer is None or observed is None:
@@ -166,7 +164,6 @@ def _request(
 
 
 def _work(frozen: Frozen, seat: board.Seat | None, plans: Sequence[PlanRow]) -> tuple[Work, Sheet | None]:
-    """Return what was decided so far, begun with the plan that is open for these positions, if one is."""
     if seat is None:
         return _session(frozen, "nobody"), None
     who = seat.who
@@ -195,7 +192,6 @@ def _name(frozen: Frozen, who: str) -> str:
 
 
 def _plans(frozen: Frozen, seat: board.Seat) -> list[PlanRow]:
-    """Find every plan for the same positions, the one that changed last first."""
     comparison = frozen.comparison
     moves = comparison.moves(comparison.group)
     return [row for row in seat.board.plans(seat.person) if row.moves == moves]

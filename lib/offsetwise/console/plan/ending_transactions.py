@@ -54,7 +54,6 @@ _CHOICES: Final[Columns[SettlementChoice]] = (
 
 
 def choose(migration: Offered, subject: Subject) -> TargetType | None:
-    """Let the person choose what the plan is for; None where it moves the job, the only choice without such a sink."""
     if subject not in dict(migration.sinks):
         return None
     ending_ = {spec.label: spec for spec in target_types() if spec.role is TargetRole.TRANSACTIONS}
@@ -123,7 +122,6 @@ def _topics() -> tuple[str, ...]:
 
 
 def _work(migration: Offered, subject: Subject, spec: TargetType, seat: Seat | None) -> tuple[Work, Sheet | None]:
-    """Return what was decided so far, begun with the plan that is open for these transactions, if one is."""
     name = f"settle {migration.name!r} {subject} {spec.name} {None if seat is None else seat.who!r}"
     work: Work = st.session_state.setdefault(name, Work())
     if seat is None:
@@ -148,7 +146,6 @@ def _begin(name: str, sheet: Sheet, work: Work) -> None:
 
 
 def _decide(rows: Sequence[SinkTransaction], work: Work, by: str | None) -> None:
-    """Let a person decide about what nothing explains, and show what was decided."""
     undecided = [row.transactional_id for row in rows if row.decision is Decision.UNEXPLAINED and row.transactional_id]
     if undecided:
         st.markdown(f"**{many(len(undecided), 'transaction')} to decide about:** open, and explained by no checkpoint.")
@@ -194,7 +191,6 @@ def _take_back(work: Work, name: str) -> None:
 
 
 def _set(work: Work, by: str | None) -> None:
-    """Take a decision over into the work, or say what is wrong with it."""
     names, reason = st.session_state["settle-ids"], st.session_state["settle-reason"].strip()
     decision = st.session_state["settle-as"]
     lacking = [
@@ -213,7 +209,6 @@ def _set(work: Work, by: str | None) -> None:
 
 
 def _rewound(rows: Sequence[SinkTransaction], work: Work) -> bool:
-    """Let a person state that the sink is taken back, where a newer checkpoint may hold what would be aborted."""
     is_rewound = work.before is not None and work.before.job.sink_rewound is True
     if not is_rewound and all(row.decision is not Decision.NOT_NEWEST for row in rows):
         return False

@@ -53,8 +53,6 @@ _SAYS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file, with the digest of exactly its bytes."""
-
     export: Export
     sha256: str
 
@@ -77,7 +75,6 @@ _WHY_DRAFT: Final = {
 
 
 def show(head: guard.Head) -> None:
-    """Draw the whole screen."""
     head.says("Plans and approvals as files, for the command line. The console never applies one.")
     seat = board.seat()
     if seat is None:
@@ -116,7 +113,6 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
 
 
 def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
-    """Draw the first step: everything that `apply` needs, in one file."""
     file = kit_of(seat, sheet, destination)
     st.header("1. Download", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -176,7 +172,6 @@ def _status(sheet: Sheet) -> None:
 
 
 def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
-    """Draw the files one by one: those of `apply`, and for other tools those that fit what the plan writes."""
     for kind in kinds_of(sheet.plan):
         with guard.block(f"export-{kind}"), st.container(border=True):
             _kind(seat, sheet, kind, destination)
@@ -193,7 +188,6 @@ def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
 
 
 def on_command_line(sheet: Sheet, destination: Destination) -> None:
-    """Draw the exact commands that try, apply and verify the exported plan."""
     result = sheet.status
     output = output_of(sheet.plan, destination)
     lines = commands(sheet.digest, approvals=len(result.counted), mark=result.mark, output=output)
@@ -233,7 +227,6 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind, destination: Destina
 
 
 def _described(kind: ExportKind, plan: Plan) -> tuple[str, str]:
-    """Return the title of a kind of file, and what it is for."""
     if kind is not ExportKind.STARTING_OFFSETS:
         return _ABOUT[kind]
     form = starting_form(plan)
@@ -319,7 +312,6 @@ def _changed(plan: int) -> PlanError:
 
 
 def why_draft(sheet: Sheet) -> str | None:
-    """Explain why the files say DRAFT; None where they do not. Markdown."""
     result = sheet.status
     if result.mark is not SheetMark.DRAFT:
         return None
@@ -330,7 +322,6 @@ def why_draft(sheet: Sheet) -> str | None:
 
 
 def withdrawn(sheet: Sheet) -> str:
-    """Describe whose approvals were withdrawn, and what keeps them from being used."""
     names = ", ".join(named(row.by) for row in sheet.status.withdrawn)
     return (
         f"WITHDRAWN: {names} is no reviewer here any more, so the approval does not count here. `apply` reads its own "
@@ -339,7 +330,6 @@ def withdrawn(sheet: Sheet) -> str:
 
 
 def approved(sheet: Sheet) -> str:
-    """Describe who approved, and whether it was applied since. Markdown."""
     by = "  \n".join(
         f"{markdown(named(row.by))}, {clock(row.at_ms)}, good until {clock(row.expires_at_ms)}"
         for row in sheet.status.counted
@@ -371,5 +361,4 @@ def _groups(plan: Plan) -> tuple[str, ...]:
 
 
 def checking(file: Export, sha256: str) -> str:
-    """Return the command that shows whether a file is whole where it arrived."""
     return f"echo '{sha256}  {file.name}' | sha256sum --check"

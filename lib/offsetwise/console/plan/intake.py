@@ -47,8 +47,6 @@ _NAME: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """One kind of file that can be brought in."""
-
     key: str
     title: str
     says: str
@@ -95,8 +93,6 @@ _ANOTHER: Final = NotAllowed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeAnswer:
-    """What was answered about which file."""
-
     name: str
     about: str
     """What it was about: another plan's page does not show it."""
@@ -104,8 +100,6 @@ class IntakeAnswer:
 
 
 def of_plan(seat: board.Seat, row: PlanRow) -> None:
-    """Draw what can be brought in for one plan."""
-
     def approval(now: board.Seat, name: str, content: bytes) -> Answer:
         return now.board.import_envelope(now.person, row.id, ApprovalFile(name=name, content=content))
 
@@ -120,8 +114,6 @@ def of_plan(seat: board.Seat, row: PlanRow) -> None:
 
 
 def bundle(seat: board.Seat) -> None:
-    """Draw where a bundle is brought in."""
-
     def take(now: board.Seat, name: str, content: bytes) -> Answer:
         return now.board.receive_bundle(now.person, content, name=name)
 
@@ -184,7 +176,6 @@ def keep(key: str, name: str, about: str, seat: board.Seat, verb: Callable[[boar
 
 
 def draw(key: str, about: str) -> None:
-    """Draw what was answered last."""
     result: IntakeAnswer | None = st.session_state.get(f"{key}-told")
     if result is None or result.about != about:
         return
@@ -230,7 +221,6 @@ def draw(key: str, about: str) -> None:
 
 
 def offer_handed(seat: board.Seat) -> None:
-    """Draw the bundles, each with the button that takes it in."""
     for number, handed in enumerate(_handed):
         with guard.block(f"handed-{number}"), st.container(border=True):
             _offer(seat, handed, f"handed-{number}")

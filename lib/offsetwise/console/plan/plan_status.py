@@ -1,5 +1,3 @@
-"""How a plan stands, in words. Markdown where it says so."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -67,12 +65,10 @@ def named(who: Who) -> str:
 
 
 def target(destination: Target) -> str:
-    """Describe where positions are written."""
     return target_type(destination.kind).named(destination)
 
 
 def caption(sheet: Sheet, now: datetime) -> str:
-    """Describe what is shown, by whom and from when. Markdown."""
     first = sheet.versions[0]
     parts = [
         f"**{markdown(job_name(sheet.row, answers.current().offered))}** of {markdown(sheet.row.migration)}",
@@ -86,7 +82,6 @@ def caption(sheet: Sheet, now: datetime) -> str:
 
 
 def until(status: VersionStanding, now: datetime) -> str:
-    """Describe until when it can be decided about, or applied; nothing where that is no question."""
     if status.state is State.SUBMITTED and status.submission is not None:
         if status.expired:
             return "its submission or an approval has expired"
@@ -100,13 +95,11 @@ def until(status: VersionStanding, now: datetime) -> str:
 
 
 def shown_state(status: VersionStanding) -> Verdict:
-    """Return the state of a plan as its badge has it."""
     state = STATES[status.state]
     return replace(state, word=f"{state.word}, expired", tone=Tone.CAREFUL) if status.expired else state
 
 
 def set_state(status: SetStanding) -> Verdict:
-    """Return the state of a set of plans as its badge has it."""
     state = _SET_STATES[status.state]
     if status.state is SetState.APPROVED and status.applied:
         state = replace(state, word=f"{state.word}, {status.applied:,} applied")
@@ -114,7 +107,6 @@ def set_state(status: SetStanding) -> Verdict:
 
 
 def waits(board: Board, sheet: Sheet) -> str:
-    """Return whom a plan waits for, as a clause; nothing where it waits for nobody."""
     result = sheet.status
     author = first_name(sheet.versions[-1].by.name)
     if result.expired or result.state in (State.DRAFT, State.REJECTED):
@@ -140,7 +132,6 @@ def first_name(name: str) -> str:
 
 
 def _name_of(sheet: Sheet, issuer: str, subject: str) -> str:
-    """Name a reviewer as they were called when they did something here, else by their subject."""
     known: list[Who | Person] = [
         *(comment.by for comment in sheet.comments),
         *(decision.by for decision in sheet.decisions),
@@ -183,21 +174,18 @@ def closed(sheet: Sheet) -> tuple[str, str] | None:
 
 
 def why_typed(plan: Plan, unsafe: int) -> str:
-    """Explain why an approver has to type something."""
     if unsafe:
         return f"{unsafe:,} of {many(len(plan.positions), 'partition')} {'is' if unsafe == 1 else 'are'} unsafe"
     return "It cannot be taken back" if plan.transactions else "A check of the plan as a whole did not pass"
 
 
 def people(sheet: Sheet) -> tuple[str, ...]:
-    """Name everybody who is barred from deciding, the author first."""
     return tuple(
         editor(sheet, row) if row.issuer == DEMO_ISSUER else f"{row.subject} of {row.issuer}" for row in sheet.editors
     )
 
 
 def editor(sheet: Sheet, row: EditorRow) -> str:
-    """Name somebody who is barred as they were called when they saved or submitted a version."""
     submitted = () if sheet.status.submission is None else (sheet.status.submission.by,)
     people = (*(version.by for version in sheet.versions), *submitted)
     own = (row.issuer, row.subject)

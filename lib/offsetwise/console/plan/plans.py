@@ -1,5 +1,3 @@
-"""The list of plans, those that wait for the person first: choosing one opens it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +33,6 @@ _MOST: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEntry:
-    """A plan, or a set of plans that is decided about as one."""
-
     of: PlanRow | SetRow
     label: int | str
     """Its number, or the name of the set."""
@@ -50,12 +46,10 @@ class PlanEntry:
 
     @property
     def name(self) -> str:
-        """What the URL has."""
         return name_of(self.of)
 
 
 def name_of(row: PlanRow | SetRow) -> str:
-    """Return what the URL has for a plan or a set."""
     return str(row.id) if isinstance(row, PlanRow) else f"{OF_SET}{row.id}"
 
 
@@ -151,7 +145,6 @@ def _table(
     cells: str,  # noqa: ARG001 - the key
     colours: Palette,
 ) -> table.Prepared:
-    """Return the table of plans with these cells."""
     return table.prepared(_columns, _rows, colours)
 
 

@@ -1,5 +1,3 @@
-"""The table of a plan's partitions, what needs a look first, and everything about the selected one."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,8 +29,6 @@ from offsetwise.wording.verdicts import Tone, Verdict
 
 
 class Attention(IntEnum):
-    """How much a partition needs a look, most first."""
-
     UNSAFE = 0
     CHANGED = 1
     INEXACT = 2
@@ -50,8 +46,6 @@ LOOKS: Final = {
 @told_apart_by(lambda row: row.name)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One partition of a plan under review."""
-
     position: PlannedPosition
     name: str
     """Tells it apart from every other one of the plan, on screen and in the URL."""
@@ -63,7 +57,6 @@ class Row:
 
     @property
     def reason_text(self) -> str:
-        """Return the evidence, or who decided and why, and why it needs a look, in one line."""
         position = self.position
         own = "" if position.override is None else f"{name_of(position.override.by)}: {position.override.reason}"
         clauses = [
@@ -132,8 +125,6 @@ _FILTERED: Final = 12
 @told_apart_by(lambda shown: shown.key)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The partitions of one version, and what is said about them as a whole."""
-
     key: str
     rows: Rows
     headline: str
@@ -143,7 +134,6 @@ class Shown:
 
 @st.fragment
 def draw(seat: Seat, sheet: Sheet, shown: Shown, colours: Palette) -> None:
-    """Draw the table, and the details of the selected partition."""
     with guard.block("partitions"):
         rows = _filtered(shown)
         if not rows:
@@ -184,7 +174,6 @@ def _choose(shown: Shown, rows: tuple[Row, ...], colours: Palette) -> Row:
 
 
 def details(row: Row) -> None:
-    """Draw everything about one partition: its proof, and what is unsafe about it."""
     position, known = row.position, mark(row.position)
     verdict = LOOKS[row.attention]
     st.markdown(
@@ -293,7 +282,6 @@ def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
 
 
 def headline(rows: Sequence[Row]) -> str:
-    """Return how many offsets change and stay, and how many partitions need a look."""
     count = sum(row.attention is not Attention.NOTHING for row in rows)
     changed = sum(moves(row.position) for row in rows)
     message = wording.changing(changed, len(rows) - changed)
@@ -318,7 +306,6 @@ def cost(rows: Sequence[Row]) -> tuple[int | None, int | None, int]:
 
 
 def title(row: Row) -> str:
-    """Head the details of a row. Markdown."""
     position = row.position
     there = "" if position.new_topic == position.topic else f" on {markdown(position.new_topic)}"
     start = "no position" if position.old_offset is None else number(position.old_offset)
@@ -334,7 +321,6 @@ def _attention(position: PlannedPosition, warnings: tuple[str, ...], parts: tupl
 
 
 def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
-    """Return what partitions are sorted by: what most needs a look comes first."""
     position = row.position
     return (
         row.attention,
@@ -351,7 +337,6 @@ def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
 
 @cached(8)
 def shown(sheet: Sheet, since: Difference | None) -> Shown:
-    """Return the partitions, those that most need a look first."""
     rows = rows_of(sheet.plan, since)
     return Shown(
         key=f"{sheet.digest}{'' if since is None else since.before}",
@@ -364,11 +349,9 @@ def shown(sheet: Sheet, since: Difference | None) -> Shown:
 
 @cached(16)
 def position_table(shown: Shown, rows: Rows, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
-    """Return the coloured table of these rows."""
     return table.prepared(POSITIONS, rows, colours)
 
 
 @cached(2, spinner="Reading what was kept with the plan …")
 def observed(_board: Board, _person: Person | None, sheet: Sheet) -> Comparison | None:
-    """Return the comparison and the snapshots that the newest version was drafted from."""
     return _board.observed(_person, sheet.row.id, sheet.row.number)

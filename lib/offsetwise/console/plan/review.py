@@ -38,7 +38,6 @@ _BESIDE: Final = (5, 3)
 
 
 def show(head: guard.Head) -> None:
-    """Draw the whole screen."""
     head.says("Plans, and what people decide about them. The console never applies one.")
     seat = board.seat()
     if seat is None:
@@ -87,7 +86,6 @@ def _draw(seat: Seat, sheet: Sheet, now: datetime, watch: Callable[[], None]) ->
 
 
 def _plan(seat: Seat, sheet: Sheet, now: datetime) -> None:
-    """Draw what changes, what becomes of the job, and what happened to the plan so far."""
     shown = positions.shown(sheet, versions.before(seat.board, seat.person, sheet))
     with guard.block("ending"):
         ending.draw(sheet.plan, over=not sheet.row.state.open)
@@ -123,7 +121,6 @@ def _title(sheet: Sheet) -> None:
 
 
 def _address(sheet: Sheet) -> str:
-    """Return the address of a plan, for somebody else; of one of the demonstration, as its reviewer."""
     here = (st.context.url or "").partition("?")[0].rstrip("/")
     base = here if here.endswith("/review") else f"{here}/review"
     played = "" if board.playing() is None else f"&{board.PART}={Role.REVIEWER}"
@@ -164,7 +161,6 @@ def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
 
 
 def _cost(label: str, most: int | None, meaning: str, tone: Tone) -> Card:
-    """Return the card of what the plan costs at most."""
     if most is None:
         return Card(label, number(None), meaning, Tone.UNKNOWN)
     return Card(label, at_most(most), meaning, tone if most else None)

@@ -35,8 +35,6 @@ _NO_GROUP: Final = "No group of the new cluster was read. Name it under `groups`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The way that a person chose, and what it writes."""
-
     strategy: Strategy
     targets: tuple[Target, ...]
     """Empty where nothing can be drafted of it here."""
@@ -187,7 +185,6 @@ def _targets(way: Way, comparison: Comparison, shown: Collection[str]) -> tuple[
 
 
 def _one_of(usual: Target, comparison: Comparison) -> Target:
-    """Let the person choose the group; a table is the application's own, and only the command line takes another."""
     if usual.group is None:
         return usual
     kind = target_type(usual.kind)
@@ -201,7 +198,6 @@ def _one_of(usual: Target, comparison: Comparison) -> Target:
 
 
 def _targets_of(kind: TargetType, comparison: Comparison) -> list[Target]:
-    """Return every target of one type that can be written: one with a name, once for each name that is known."""
     if kind.address is None:
         return [Target(kind=kind.name)]
     return [Target(kind=kind.name, group=name) for name in kind.addresses(comparison, comparison.snapshots[1])]

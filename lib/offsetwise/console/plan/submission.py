@@ -1,5 +1,3 @@
-"""Saving and submitting a draft: the buttons, and what the board answered in words."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -48,8 +46,6 @@ _NOBODY: Final = "nobody signed in"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What came of a button."""
-
     done: bool
     text: str
     """Markdown, names escaped."""
@@ -61,16 +57,12 @@ class Said:
 
 
 class Wish(StrEnum):
-    """What a button asks for."""
-
     SAVE = "save"
     SUBMIT = "submit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressed:
-    """A button that was pressed, beside the digest of the plan that stood there."""
-
     wish: Wish
     digest: str
 
@@ -83,7 +75,6 @@ def by(seat: board.Seat | None) -> str | None:
 
 
 def names(seat: board.Seat | None, by: str | None, plan: int | None) -> Credits:
-    """Return the names that the plan records, or its next version; `plan` is the one that is kept."""
     if seat is None or seat.person is None or by is None:
         return Credits(author=_NOBODY, editors=(), identities=())
     return seat.board.credits(seat.person, plan)
@@ -119,7 +110,6 @@ def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
 
 
 def pressed() -> Pressed | None:
-    """Take the button that was pressed since the page was drawn last, if one was."""
     press: Pressed | None = st.session_state.pop(_PRESSED, None)
     return press
 
@@ -210,7 +200,6 @@ def draw(
 
 
 def _next_step(seat: board.Seat, sheet: Sheet) -> None:
-    """Lead on from a plan that is submitted: to Review, in the demonstration as the one whom it waits for."""
     if not seat.demo or sheet.row.state is not State.SUBMITTED:
         bar.go_on("Open on Review", REVIEW_PAGE, sheet.row.id, icon=":material/fact_check:", key="go-review")
         return
@@ -227,7 +216,6 @@ def _next_step(seat: board.Seat, sheet: Sheet) -> None:
 
 
 def _play_on(plan: int) -> None:
-    """Go on as the reviewer of the demonstration: for whom this page is drawn anew, without this button."""
     board.play(Role.REVIEWER)
     bar.open_next(REVIEW_PAGE, plan)
 
@@ -240,7 +228,6 @@ def _why_not(seat: board.Seat, work: Work, drafted: Drafted | None) -> str | Non
 
 
 def _changes(work: Work, drafted: Drafted) -> bool:
-    """Return whether saving would keep anything that is not kept already."""
     if work.before is None or work.base is None:
         return True
     changes = difference(work.before, drafted.plan, digests=(work.base, drafted.digest))
@@ -294,7 +281,6 @@ def _kept_content(seat: board.Seat, sheet: Sheet) -> bytes:
 
 
 def _answered(ask: Callable[[], Said]) -> Said:
-    """Ask the board, and turn an error into words."""
     try:
         return ask()
     except OffsetwiseError as error:
@@ -323,7 +309,6 @@ def _saved_and_submitted(seat: board.Seat, work: Work, drafted: Drafted, compari
 
 
 def saved_in_words(answer: SaveAnswer) -> Said:
-    """Return what came of saving."""
     match answer:
         case SavedVersion():
             dropped = "" if not answer.dropped else f" {many(answer.dropped, 'approval')} of before count no more."
@@ -339,7 +324,6 @@ def saved_in_words(answer: SaveAnswer) -> Said:
 
 
 def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
-    """Return what came of submitting."""
     match answer:
         case Submitted():
             message = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."
@@ -363,7 +347,6 @@ def _refused(answer: Stale | NotAllowed) -> Said:
 
 
 def _message(drafted: Drafted | None) -> bar.Message | None:
-    """Return what the bar says of the last button, until the draft is another one; say new things in the corner too."""
     said: Said | None = st.session_state.get(SAID)
     digest = "" if drafted is None else drafted.digest
     if said is None:

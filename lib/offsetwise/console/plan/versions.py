@@ -1,5 +1,3 @@
-"""The versions of a plan, what one changes against another, and what people said and decided about it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -52,8 +50,6 @@ _CHANGES: Final[Columns[PositionChange]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One thing that somebody said or did."""
-
     at_ms: int
     by: Who
     did: str
@@ -64,7 +60,6 @@ class HistoryEntry:
 
 @st.fragment
 def draw(seat: Seat, sheet: Sheet) -> None:
-    """Draw all versions, and let the person hold two against each other."""
     with (
         st.expander(f"{many(len(sheet.versions), 'version')}", icon=":material/difference:"),
         guard.block("versions"),
@@ -85,7 +80,6 @@ def draw(seat: Seat, sheet: Sheet) -> None:
 
 
 def difference(changes: Difference, *, key: str) -> None:
-    """Draw what differs."""
     if not changes.positions and not changes.parts:
         st.markdown("Nothing that is planned differs.")
         return
@@ -98,19 +92,16 @@ def difference(changes: Difference, *, key: str) -> None:
 
 
 def entries(sheet: Sheet) -> tuple[HistoryEntry, ...]:
-    """Return everything that was done and decided, the newest first."""
     return tuple(sorted(_entries(sheet), key=lambda entry: entry.at_ms, reverse=True))
 
 
 def timeline(sheet: Sheet, now: datetime) -> None:
-    """Draw what happened to the plan, the newest first."""
     history = entries(sheet)
     with st.expander(f"Timeline · {many(len(history), 'entry', 'entries')}", icon=":material/timeline:", expanded=True):
         _draw_entries(history, now, "timeline")
 
 
 def comments(sheet: Sheet, now: datetime) -> None:
-    """Draw what people wrote about the plan, the newest first; nothing where nobody wrote."""
     remarks = tuple(sorted(_comments(sheet), key=lambda entry: entry.at_ms, reverse=True))
     if remarks:
         st.markdown(f"**{many(len(remarks), 'comment')}**")
@@ -130,7 +121,6 @@ def _draw_entries(history: Sequence[HistoryEntry], now: datetime, key: str) -> N
 
 
 def _identity(somebody: Who) -> str:
-    """Return the identity behind a name, which anybody may choose; nothing of people of the demonstration."""
     return "" if identity_of(somebody) == somebody.name else f"{identity_of(somebody)}, "
 
 
@@ -185,7 +175,6 @@ def _decided(position: PlannedPosition | None) -> str:
 
 
 def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | None:
-    """Return what the newest version changes against the one before; None where it is the first one."""
     if len(sheet.versions) == 1:
         return None
     return difference_of(board, person, sheet, sheet.versions[-2].number, sheet.row.number)
@@ -193,17 +182,14 @@ def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | No
 
 @cached(16)
 def difference_of(_board: Board, _person: Person | None, sheet: Sheet, first: int, second: int) -> Difference:
-    """Return what differs between two versions."""
     return _board.difference(_person, sheet.row.id, first, second)
 
 
 @cached(16)
 def version_table(sheet: Sheet, start: int, stop: int) -> table.Prepared:
-    """Return a part of the versions as a table, the newest first."""
     return table.prepared(_VERSIONS, sheet.versions[::-1][start:stop])
 
 
 @cached(16)
 def change_table(changes: Difference, start: int, stop: int) -> table.Prepared:
-    """Return a part of what two versions treat differently as a table."""
     return table.prepared(_CHANGES, changes.positions[start:stop])

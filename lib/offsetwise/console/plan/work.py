@@ -52,8 +52,6 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """A plan and the file that it would be saved as."""
-
     plan: Plan
     content: bytes
     digest: str
@@ -100,7 +98,6 @@ def _whole_topics(plan: Plan) -> Iterator[tuple[str, StartChoice]]:
 def drafted(
     _answers: Answers, frozen: Frozen, request: DraftRequest, drafted_at: str
 ) -> Drafted | PlanError | ConfigError:
-    """Return the plan, or every reason why there may be none."""
     plan = plan_of(_answers, frozen, request)
     if not isinstance(plan, Plan):
         return plan

@@ -44,7 +44,6 @@ class Gatekeeper:
         self._address = address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or hand it on."""
         if scope["type"] == "http":
             await self._http(HTTPConnection(scope), receive, send)
         elif scope["type"] == "websocket":
@@ -90,7 +89,6 @@ class Gatekeeper:
             _free()
 
     def _host(self, connection: HTTPConnection) -> str | None:
-        """Return the Host header, if there is one and it names this console."""
         sentences = [header.lower() for header in connection.headers.getlist("host")]
         match = _HOST.fullmatch(sentences[0]) if len(sentences) == 1 else None
         return sentences[0] if match is not None and (match[1] or match[2]) in self._names else None
@@ -138,12 +136,10 @@ def local_names(address: str) -> frozenset[str]:
 
 
 def names(address: str) -> frozenset[str]:
-    """Return all that a console is called: as `local_names`, and where people come back to when they have signed in."""
     return local_names(address) | ({urlsplit(get_origin_from_redirect_uri() or "").hostname or ""} - {""})
 
 
 def _closed(connection: HTTPConnection, path: str, upload: re.Match[str] | None) -> PlainTextResponse | None:
-    """Refuse what nobody needs, and what this person may not have."""
     if path == "auth/logout":
         identity.sign_out(identity.cookie_claims(connection))
     if upload is not None and connection.scope["method"] == "PUT":

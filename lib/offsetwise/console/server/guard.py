@@ -44,7 +44,6 @@ class Head:
         self._context.markdown(f":gray[{text}]")
 
     def says(self, text: str) -> None:
-        """Set the line under the title: what the page is about. Markdown, names escaped."""
         self._caption.markdown(f":gray[{text}]")
 
 
@@ -77,7 +76,6 @@ def _title(title: str) -> None:
 
 
 def _window_title(title: str) -> str:
-    """Return what tabs, history and bookmarks say: the page, and the job or plan that its address names."""
     plan, job = (st.query_params.get(key) for key in ("plan", "of"))
     shown = f"plan {plan}" if plan else job
     parts = [title, *([plain(shown)[:_LONGEST_NAME]] if shown else []), *([PRODUCT] if title != PRODUCT else [])]

@@ -52,7 +52,6 @@ def _policy(hosts: Iterable[str]) -> str:
 
 @cache
 def _inline_scripts() -> str:
-    """Return the digests of the scripts that stand in Streamlit's own page."""
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)

@@ -38,14 +38,12 @@ class SignedOut:
         self._until_s: dict[tuple[str, ...], float] = {}
 
     def add(self, claims: Mapping[str, Any], *, for_s: float) -> None:
-        """End the sign-in that these claims are of."""
         now_s = time.monotonic()
         with self._lock:
             self._until_s = {key: until_s for key, until_s in self._until_s.items() if now_s < until_s}
             self._until_s[_sign_in_key(claims)] = now_s + for_s
 
     def __contains__(self, claims: Mapping[str, Any]) -> bool:
-        """Return whether the sign-in that these claims are of was ended."""
         with self._lock:
             return _sign_in_key(claims) in self._until_s
 
@@ -76,7 +74,6 @@ _OF_A_SIGN_IN: Final = ("iss", "sub", "iat", "nonce")
 
 
 def current() -> Person:
-    """Return the person of this session, with the roles that the access file gives them."""
     return of(_claims())
 
 
@@ -122,7 +119,6 @@ def signed_in() -> people.Person | None:
 
 
 def allowed(role: Role = Role.VIEWER) -> bool:
-    """Return whether the person of this session has a role."""
     return role in current().roles
 
 
@@ -166,7 +162,6 @@ def providers() -> tuple[str | None, ...]:
 
 
 def sign_in_buttons(key: str) -> None:
-    """Draw what signs a person in: one button per identity provider."""
     for provider in providers():
         st.button(
             "Sign in" if provider is None else f"Sign in with {markdown(provider)}",
@@ -183,7 +178,6 @@ def _sign_in(provider: str | None) -> None:
 
 
 def line() -> None:
-    """Show who looks and as what, with the way in or out; nothing where nobody can sign in and everybody may look."""
     person = current()
     roles = ", ".join(role.value for role in Role if role in person.roles) or "no role"
     if person.signed_in:
@@ -202,7 +196,6 @@ def line() -> None:
 
 
 def why_no_role(unseen: Sequence[str]) -> str:
-    """Explain why somebody has no role whose identity holds characters that nobody sees."""
     return (
         f"Your issuer or subject holds {code_points(unseen)}, which nobody sees: whoever has such a name has no role."
     )

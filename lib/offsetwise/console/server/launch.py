@@ -1,5 +1,3 @@
-"""Starts the console: Streamlit, over the migrations named on the command line, for the people the operator names."""
-
 from __future__ import annotations
 
 import gc
@@ -109,7 +107,6 @@ def _read_from(
 
 
 def _options(address: str, port: int | None) -> dict[str, object]:
-    """Return the settings of Streamlit's server."""
     options = {
         **_shipped(tomllib.loads(_SETTINGS.read_text(encoding="utf-8"))),
         "server.address": address,
@@ -128,8 +125,6 @@ def _options(address: str, port: int | None) -> dict[str, object]:
 
 
 def _server(address: str, *, has_display: bool) -> st.App:
-    """Yield Streamlit's server with what stands before it."""
-
     @asynccontextmanager
     async def listening(_: st.App) -> AsyncIterator[dict[str, Any] | None]:
         url = get_origin_from_redirect_uri() or get_url(get_display_address(address))

@@ -21,7 +21,6 @@ class _EscapedRecord(logging.LogRecord):
             self.exc_text = _lines("".join(traceback.format_exception(*self.exc_info)).rstrip("\n"))
 
     def getMessage(self) -> str:  # noqa: N802 - logging's own name
-        """Return the message as it is written."""
         if not isinstance(self.args, tuple) or not self.args:
             return _lines(super().getMessage())
         values = (arg.replace("\n", _NEWLINE) if isinstance(arg, str) else arg for arg in self.args)

@@ -41,7 +41,6 @@ class Messages:
         """When the next rerun may be handed on, by the clock of the loop."""
 
     async def __call__(self) -> Message:
-        """Return the next message that the server may see."""
         while True:
             message = await self._next()
             if message is None:
@@ -61,12 +60,10 @@ class Messages:
                 self._waiting = message
 
     def close(self) -> None:
-        """Wait for nothing more."""
         if self._coming is not None:
             self._coming.cancel()
 
     async def _next(self) -> Message | None:
-        """Return what comes next; None where a rerun that waits comes first."""
         # Kept from call to call: who waits for a message and gives up may lose it.
         self._coming = self._coming or asyncio.ensure_future(_received(self._receive))
         await asyncio.wait({self._coming}, timeout=None if self._waiting is None else self._left_s())

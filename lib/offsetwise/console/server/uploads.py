@@ -18,7 +18,6 @@ class Uploads:
         self._files: dict[str, set[str]] = {}
 
     def offer(self, session: str) -> None:
-        """Let a session upload files from now on: its person may, and the page has the upload."""
         with self._lock:
             self._files.setdefault(session, set())
 
@@ -32,12 +31,10 @@ class Uploads:
             return True
 
     def removed(self, session: str, file: str) -> None:
-        """Stop counting a file that the session has taken back."""
         with self._lock:
             self._files.get(session, set()).discard(file)
 
     def forget_inactive(self, active: Callable[[str], bool]) -> list[str]:
-        """Forget the sessions that are not active any more, and give them, so that their files can be freed."""
         with self._lock:
             expired = [session for session in self._files if not active(session)]
             for session in expired:

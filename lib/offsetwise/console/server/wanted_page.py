@@ -26,8 +26,6 @@ _HERE: Final = "page-shown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedPage:
-    """A page of this console, with the selections of its link."""
-
     path: str
     query: Mapping[str, str | list[str]]
     until_s: float
@@ -42,7 +40,6 @@ class Wishes:
         self._pages: OrderedDict[str, RequestedPage] = OrderedDict()
 
     def keep(self, browser: str, requested: RequestedPage) -> None:
-        """Keep the last wish of a browser."""
         with self._lock:
             self._pages[browser] = requested
             self._pages.move_to_end(browser)
@@ -60,7 +57,6 @@ _wishes: Final = Wishes()
 
 
 def remember() -> None:
-    """Keep the page of this session, for when the person comes back signed in."""
     browser, path = browser_of(st.context.cookies.get(_COOKIE)), st.session_state.get(_HERE)
     if browser is not None and path:
         query = {name: st.query_params.get_all(name) for name in st.query_params}

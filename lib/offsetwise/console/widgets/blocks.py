@@ -27,8 +27,6 @@ _POLL_SECONDS: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """How a page offers to read something: what it is, what reading it takes, and the words on the buttons."""
-
     what: str
     """As in "Reading … is done". Markdown, names escaped."""
     now: str
@@ -95,7 +93,6 @@ def ended(
     *,
     actions: DeltaGenerator | None = None,
 ) -> None:
-    """Draw what there is to do while nothing is being read: after a failure, before the first reading, or again."""
     start = partial(_start, answers, question)
     if isinstance(error, Exception):
         note = f"What was read at {clock(answer.at)} is still shown." if answer else ""
@@ -117,7 +114,6 @@ def _start(answers: Answers, question: Question[Any]) -> None:
 
 
 def stop_button(answers: Answers, question: Question[Any], offer: Offer, reading: Reading[Any]) -> None:
-    """Draw what stops a reading, where it can be stopped."""
     if offer.stop:
         stopping = reading.stopped.is_set()
         st.button(
@@ -132,12 +128,10 @@ def stop_button(answers: Answers, question: Question[Any], offer: Offer, reading
 
 
 def under_way(reading: Reading[Any], what: str) -> str:
-    """Describe what is being read, or that it is being stopped."""
     return f"{'Stopping' if reading.stopped.is_set() else 'Reading'} {what} …"
 
 
 def _elapsed(reading: Reading[Any]) -> str:
-    """Describe for how long a reading has gone on, and how long the one before it took. Markdown."""
     before = reading.took_before_s
     took = "" if before is None else f"; it took {_seconds(before)} the last time"
     return f":gray[{_seconds(reading.elapsed_s())} so far{took}]"
@@ -168,7 +162,6 @@ def loading(reading: Reading[Any], what: str) -> None:
 
 
 def draw_step(slot: DeltaGenerator, reading: Reading[Any], name: str) -> None:
-    """Draw how far one step of a reading is, and when it ends at its pace."""
     done, total = reading.steps[name]
     remaining_s = reading.remaining_s(name)
     amount = f" · {done:,} of {total:,}" if total > 1 else ""
@@ -177,12 +170,10 @@ def draw_step(slot: DeltaGenerator, reading: Reading[Any], name: str) -> None:
 
 
 def section(title: str, *, shown: str = "") -> None:
-    """Head a part of a page, so that `contents` leads to it. Where given, `shown` is its heading. Markdown."""
     st.header(shown or terms.said(title), anchor=_anchor(title))
 
 
 def contents(*titles: str) -> None:
-    """Draw the table of contents of a long page, from the titles of its sections."""
     st.markdown(":gray[On this page:] " + " · ".join(f"[{terms.said(title)}](#{_anchor(title)})" for title in titles))
 
 
@@ -222,7 +213,6 @@ def command(lines: str) -> None:
 
 
 def empty(why: str, next_step: str, do: str | None = None) -> None:
-    """Show why there is nothing to see, and what to do, where given with the command for it."""
     with st.container(border=True):
         st.markdown(f"**{why}**")
         st.markdown(next_step)
@@ -231,7 +221,6 @@ def empty(why: str, next_step: str, do: str | None = None) -> None:
 
 
 def denied(why: str, *, permission: str, next_step: str, shown: str | None = None) -> None:
-    """Show that a person may not see something, which permission they lack, and how to come by it."""
     with st.container(border=True):
         st.warning(f"**Locked**  \n{why}", icon=":material/lock:")
         st.markdown(f"**What is needed:** {permission}.  \n{next_step}")
@@ -315,7 +304,6 @@ def draw_answer(answers: Answers, question: Question[Answer], offer: Offer) -> C
 
 
 def busy(answers: Answers, question: Question[Any]) -> bool:
-    """Return whether the question is being answered now."""
     reading = answers.reading(question)
     return reading is not None and not reading.outcome.done()
 
@@ -337,14 +325,11 @@ def _steps(answers: Answers, question: Question[Any], offer: Offer) -> None:
 
 
 def box(tone: Tone, text: str) -> None:
-    """Draw a verdict or an answer, in the same box and with the same icon on every page. Markdown, names escaped."""
     draw, icon = _BOX[tone]
     draw(text, icon=icon)
 
 
 class Card(NamedTuple):
-    """A number of a row of cards."""
-
     label: str
     value: str
     meaning: str | None = None
@@ -356,7 +341,6 @@ class Card(NamedTuple):
 
 
 def cards(shown: Sequence[Card]) -> None:
-    """Draw numbers side by side, all of one height. One with a tone has its colour, and its sign beside the label."""
     longest = max(len(card.value) for card in shown)
     width = max(_CARD_PX, _CARD_PADDING_PX + _DIGIT_PX * longest)
     with st.container(horizontal=True):

@@ -26,7 +26,6 @@ class _Keys(dict[str | type[Any], Callable[[Any], Any]]):
     """Streamlit goes through it at every call; meanwhile another thread may import a module that adds to it."""
 
     def items(self) -> Any:
-        """Return what is there now."""
         return [*super().items()]
 
 
@@ -52,8 +51,6 @@ _KEYS: Final = _Keys(
 
 
 def told_apart_by(key: Callable[[Any], Any]) -> Callable[[type[Made]], type[Made]]:
-    """Declare what tells the values of a class apart, as `_KEYS` does of those of other packages."""
-
     def declare(kind: type[Made]) -> type[Made]:
         _KEYS[kind] = key
         return kind

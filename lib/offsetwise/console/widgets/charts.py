@@ -1,5 +1,3 @@
-"""What all charts have in common: fonts, axes, the marks of old and new, and the signed logarithmic scale."""
-
 from __future__ import annotations
 
 import math
@@ -30,7 +28,6 @@ class Drawn(go.Figure):  # type: ignore[misc] # Plotly has no types
 
 
 def page_style(colours: Palette) -> dict[str, Any]:
-    """Return the layout that all charts have in common: the page's colours and letters."""
     return {
         "plot_bgcolor": colours.page,
         "paper_bgcolor": colours.page,
@@ -39,7 +36,6 @@ def page_style(colours: Palette) -> dict[str, Any]:
 
 
 def axis_title(text: str, colours: Palette) -> dict[str, Any]:
-    """Return the title of an axis."""
     return {"text": text, "font": {"color": colours.muted, "size": SMALL_PX}}
 
 
@@ -56,7 +52,6 @@ def lane_axis(names: Sequence[str], colours: Palette) -> dict[str, Any]:
 
 
 def named_rows(colours: Palette) -> dict[str, Any]:
-    """Return what axes with a name for each row have in common."""
     return {
         "tickfont": {"color": colours.text, "size": FONT_PX},
         "ticks": "",
@@ -67,7 +62,6 @@ def named_rows(colours: Palette) -> dict[str, Any]:
 
 
 def dress(colours: Palette) -> dict[str, Any]:
-    """Return the layout that charts of lanes have in common: that of all, and the legend on top."""
     return {
         **page_style(colours),
         "legend": {
@@ -96,12 +90,10 @@ def clipped(name: str, limit: int = 26) -> str:
 
 
 def solid(colours: Palette) -> dict[str, object]:
-    """Return the fill of everything on the old cluster."""
     return {"color": colours.old, "line": {"width": 0}}
 
 
 def hatched(colours: Palette) -> dict[str, object]:
-    """Return the fill of everything on the new cluster."""
     return {
         "color": colours.page,
         "line": {"width": 1, "color": colours.new},
@@ -110,7 +102,6 @@ def hatched(colours: Palette) -> dict[str, object]:
 
 
 def note(x: float, y: float, text: str, colour: str, *, anchor: str = "left", away: int = 9) -> dict[str, object]:
-    """Return a text beside a point: to the right of it where its left end is anchored there, else to the left."""
     return {
         "x": x,
         "y": y,

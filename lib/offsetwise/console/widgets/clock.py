@@ -1,5 +1,3 @@
-"""A clock that runs down to the first time-out of a transaction."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime

@@ -112,7 +112,6 @@ def _reason(requests: tuple[Request, ...], key: str) -> None:
 
 @contextmanager
 def to_the_right_of(text: str) -> Iterator[None]:
-    """Put the buttons drawn inside to the right of a text, and all of them below it where it leaves no room."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text, width="stretch")
         with st.container(horizontal=True, width="content"):
@@ -120,13 +119,11 @@ def to_the_right_of(text: str) -> Iterator[None]:
 
 
 def rows(name: str, key: str, frame: Callable[[], pd.DataFrame]) -> None:
-    """Offer the rows of a table as CSV and JSON."""
     button("CSV", f"{name}.csv", lambda: csv(frame()), key=f"{key}-CSV", says="The rows shown, as CSV.")
     button("JSON", f"{name}.json", lambda: json_rows(frame()), key=f"{key}-JSON", says="The rows shown, as JSON.")
 
 
 def csv(frame: pd.DataFrame) -> bytes:
-    """Write rows as CSV (UTF-8, LF). An unknown number is an empty cell."""
     return str(frame.to_csv(index=False, lineterminator="\n")).encode(errors="backslashreplace")
 
 

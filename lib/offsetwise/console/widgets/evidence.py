@@ -46,7 +46,6 @@ _POSITIONS: Final[Columns[SourcePosition]] = (
 
 
 def draw(shown: Comparison, row: PartitionComparison) -> None:
-    """Draw everything that is known about one partition."""
     st.header(f"{TITLE} · {markdown(str(row.topic_partition))}", anchor=ANCHOR)
     _cost(row)
     problems = findings_of(shown, row)
@@ -66,7 +65,6 @@ def _proof(row: PartitionComparison) -> None:
 
 
 def checkpoint_alone(checkpoint: Checkpoint) -> None:
-    """Show what the checkpoint says, when the clusters could not be read."""
     st.header("What the checkpoint says on its own", anchor=False)
     st.markdown(markdown(checkpoint.restart))
     shards = Shards(checkpoint)
@@ -98,7 +96,6 @@ def _around(row: PartitionComparison) -> None:
 
 
 def _in_shards(row: PartitionComparison) -> None:
-    """Write positions that are no offsets whole, with how far each is behind."""
     position = row.new_offset
     old = [] if row.old_offset is None else parts(row.topic_partition, row.old_offset, row.behind_old, row.behind_parts)
     new = [number(position)] if isinstance(position, int) else ["no position known"]
@@ -173,7 +170,6 @@ def _others(row: PartitionComparison) -> None:
 
 
 def findings(problems: Sequence[Finding]) -> None:
-    """Draw findings with what to do about each."""
     for finding in problems:
         verdict = verdicts.SEVERITY[finding.severity]
         with st.container(border=True):
@@ -234,7 +230,6 @@ Copied = tuple[int, Side, CopiedRecord]
 
 
 def copied(proofs: Sequence[PartProof]) -> list[Copied]:
-    """Return the records around a place in several partitions, by partition."""
     return [
         (part.partition, side, record)
         for part in proofs
@@ -244,7 +239,6 @@ def copied(proofs: Sequence[PartProof]) -> list[Copied]:
 
 
 def copied_records() -> Columns[Copied]:
-    """Return the columns of a table of such records."""
     return (
         Column("of", lambda row: row[0], 40),
         Column("old position", lambda row: row[2].old, 110),
@@ -264,7 +258,6 @@ def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Findi
 
 
 def findings_of_all(comparison: Comparison) -> tuple[Finding, ...]:
-    """Return the findings that concern no single topic, those that block first."""
     severities = list(Severity)
     of_all = (finding for finding in comparison.findings if finding.topic is None)
     return tuple(sorted(of_all, key=lambda finding: severities.index(finding.severity)))

@@ -1,5 +1,3 @@
-"""The product's name and mark, on every page."""
-
 from __future__ import annotations
 
 from typing import Final

@@ -39,7 +39,6 @@ class Palette:
     """Heat map: nobody knows."""
 
     def tone(self, tone: Tone) -> str:
-        """Return the text colour of a tone."""
         return {
             Tone.RIGHT: self.right,
             Tone.WRONG: self.wrong,
@@ -89,5 +88,4 @@ DARK: Final = Palette(
 
 
 def current() -> Palette:
-    """Return the colours of the theme that the person sees, the light one unless it is dark."""
     return DARK if st.context.theme.type == "dark" else LIGHT

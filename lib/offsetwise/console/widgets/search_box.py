@@ -137,8 +137,6 @@ export default function ({ parentElement: root, data, setStateValue }) {
 
 
 class SearchResult(TypedDict):
-    """A result: what it is, its name, what tells it from others of that name, and where it leads."""
-
     kind: str
     title: str
     detail: str
@@ -149,7 +147,6 @@ _component = st.components.v2.component("offsetwise_search", html=_HTML, css=_CS
 
 
 def typed() -> str:
-    """Return what was typed last in this session."""
     state: Any = st.session_state.get(KEY)
     words = None if state is None else state.get("words")
     return words if isinstance(words, str) else ""

@@ -33,8 +33,6 @@ _SPARK: Final = {
 
 
 class Placed(Protocol):
-    """A row about one partition of one source."""
-
     @property
     def source(self) -> str:
         """The source's id."""
@@ -62,7 +60,6 @@ def migration(answers: Answers, bar: DeltaGenerator, *, spark: bool = True) -> O
 
 
 def migration_and_subject(answers: Answers, bar: DeltaGenerator) -> tuple[Offered, Subject | None]:
-    """Let the person pick a migration and one of its checkpoints or groups, side by side in the context bar."""
     chosen = migration(answers, bar)
     subjects = {str(subject): subject for subject in chosen.subjects}
     if not subjects:
@@ -124,7 +121,6 @@ def _of_every_page() -> Iterator[None]:
 
 
 def row_names(rows: Iterable[Placed], *, among: Iterable[Placed]) -> tuple[str, ...]:
-    """Name rows in lists and in the URL, by their source too where all that there are come from several."""
     several_sources = len({placed.source for placed in among}) > 1
     return tuple(f"{row.topic_partition}@{row.source}" if several_sources else str(row.topic_partition) for row in rows)
 

@@ -1,5 +1,3 @@
-"""Where reading continues in the shards of a checkpoint."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -66,7 +64,6 @@ class Shards(Sequence[Sharded]):
 
 
 def in_shards(checkpoint: Checkpoint) -> bool:
-    """Return whether all positions of a checkpoint are in shards, so that there are no offsets to draw or to count."""
     return any(source.shards for source in checkpoint.sources) and not any(
         source.positions or source.marked for source in checkpoint.sources
     )

@@ -47,8 +47,6 @@ _ids = count()
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """A column of a table, on screen and in files."""
-
     name: str
     value: Callable[[Row], Cell]
     """An integer, None where it is not known; a position that is no number; a verdict, which brings its colour; a
@@ -101,8 +99,6 @@ PAGE_ROWS: Final = 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The rows of a table by name, and which of them is selected."""
-
     key: str
     """Of the selected row's name in the URL and in the session."""
     grid: str
@@ -130,7 +126,6 @@ class Selection:
             )
 
     def choose(self, label: str, *, width: int) -> int:
-        """Draw the list, and give the place of the selected row."""
         if st.session_state.get(self.key) not in self.names:
             st.session_state[self.key] = self.names[self._current()]
         chosen = st.selectbox(
@@ -156,7 +151,6 @@ class Selection:
         return known[1]
 
     def _picked(self) -> None:
-        """Take the row whose box, or one of whose cells, was clicked."""
         selected = st.session_state[self.grid]["selection"]
         cells = [row for row, _ in selected.get("cells", ())]
         rows = cells or list(selected["rows"])
@@ -183,7 +177,6 @@ def frame(columns: Columns[Row], rows: Sequence[Row], *, file: bool = False) -> 
 
 
 def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None = None) -> Prepared:
-    """Print a table, colour it and lay it out, in the colours of the person's theme unless others are given."""
     shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
     cells, colours = _frame(shown, file=False), colours or palette.current()
     css = {column.name: results for column, values in shown.items() if (results := _css(column, rows, values, colours))}
@@ -225,7 +218,6 @@ def _cells(values: Sequence[Cell], *, file: bool) -> pd.Series[Any]:
 
 
 def _text(value: Cell, *, file: bool) -> str:
-    """Print what is no integer: a position short on screen, where the row's details have it whole."""
     if value is None:
         return ""
     if isinstance(value, Time) and not file:
@@ -234,7 +226,6 @@ def _text(value: Cell, *, file: bool) -> str:
 
 
 def _css(column: Column[Row], rows: Sequence[Row], values: Sequence[Cell], colours: Palette) -> list[str]:
-    """Return the style of each cell of a column; empty where no cell has a tone."""
     tones = [
         value.tone if isinstance(value, Verdict) else column.tone(row) if column.tone else None
         for row, value in zip(rows, values, strict=True)
@@ -273,7 +264,6 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
 
 
 def _widened(width: int, heading: str, label: str, values: Sequence[Cell]) -> int:
-    """Return the width of a column whose heading is in the words of another stream, and which cuts no verdict."""
     if len(label) > len(heading):
         width = max(width, _CELL_PADDING_PX + _LETTER_PX * len(label))
     width -= _HEADING_LETTER_PX * max(0, len(heading) - len(label))
@@ -282,17 +272,14 @@ def _widened(width: int, heading: str, label: str, values: Sequence[Cell]) -> in
 
 
 def _height(rows: int) -> int:
-    """Return the height of a table that shows all its rows if they are few, in pixels."""
     return _ROW_PX * (min(rows, _MAX_ROWS) + 1) + 3
 
 
 def show(columns: Columns[Row], rows: Sequence[Row], *, alt: str | None = None, missing: str = "?") -> None:
-    """Draw a small table that is only read. A missing number is printed as `missing`."""
     _draw(prepared(columns, rows), None if alt is None else terms.said(alt), missing)
 
 
 def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None:
-    """Draw a table that is kept and only read."""
     _draw_again(table, None if alt is None else terms.said(alt), missing)
 
 
@@ -353,12 +340,10 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
 
 
 def _texts(column: pd.Series[Any], how: Callable[[int], str]) -> list[Any]:
-    """Print integers; what is missing stays missing."""
     return [value if value is pd.NA else how(int(value)) for value in column]
 
 
 def _rules(css: Mapping[str, Sequence[str]], indexes: Mapping[str, int], rows: int) -> list[dict[str, Any]]:
-    """Return each style with the cells that have it, as Streamlit reads them."""
     cells: dict[str, list[str]] = {}
     for row in range(rows):
         for name in css:
@@ -375,12 +360,10 @@ def _integer(column: pd.Series[Any]) -> bool:
 
 
 def _ends(column: pd.Series[Any]) -> list[int]:
-    """Return the smallest and the largest integer that are known, if any is."""
     return [int(end) for end in (column.min(), column.max()) if not pd.isna(end)]
 
 
 def page(count: int, key: str = "rows", *, label: str = "Rows", size: int = PAGE_ROWS) -> slice:
-    """Let the person leaf through more rows than are sent at once; give the ones to show."""
     if count <= size:
         return slice(0, count)
     starts = {f"{first + 1}–{min(first + size, count)}": first for first in range(0, count, size)}
@@ -389,7 +372,6 @@ def page(count: int, key: str = "rows", *, label: str = "Rows", size: int = PAGE
 
 
 def paged(columns: Columns[Row], rows: Sequence[Row], key: str, *, alt: str, missing: str = "?") -> None:
-    """Draw a table that is only read, in pages where it is long."""
     show(columns, rows[page(len(rows), key)], alt=alt, missing=missing)
 
 

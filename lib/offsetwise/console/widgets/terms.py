@@ -22,7 +22,6 @@ def use(terms: Mapping[str, str]) -> None:
 
 
 def shown() -> Mapping[str, str]:
-    """Return the words that stand in the place of Kafka's in this session."""
     words: Mapping[str, str] = st.session_state.get(_TERMS, {})
     return words
 

@@ -22,7 +22,6 @@ _component = st.components.v2.component("offsetwise_theme", html='<i aria-hidden
 
 
 def watch() -> None:
-    """Watch the theme of this page; draws nothing that is seen."""
     _component(key=KEY, default={"background": ""}, on_background_change=_nothing, width="content", height="content")
 
 

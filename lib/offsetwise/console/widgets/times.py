@@ -1,5 +1,3 @@
-"""Times in the cells of tables."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,5 +16,4 @@ class Time:
 
     @property
     def shown(self) -> str:
-        """Return it without its zone, which the heading of the column names."""
         return wording.clock(self.at_ms, milliseconds=True).removesuffix(" UTC")

@@ -1,5 +1,3 @@
-"""A Flink that somebody has unpacked, and its jobs in the lab."""
-
 from offsetwise.lab.flink.running import TIMEOUT_S, FlinkFolder, RunningJob, running_job
 
 __all__ = ["TIMEOUT_S", "FlinkFolder", "RunningJob", "running_job"]

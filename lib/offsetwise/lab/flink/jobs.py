@@ -1,5 +1,3 @@
-"""The Flink jobs of the lab's migration: SQL, each in a JVM of its own, stopped with a savepoint."""
-
 from __future__ import annotations
 
 import json
@@ -114,7 +112,6 @@ def _listed(options: Mapping[str, str]) -> str:
 
 
 def keep(lab: Lab, flink: FlinkFolder | None) -> None:
-    """Remember in the lab's folder which Flink runs some of its jobs; None: there is none."""
     if flink is not None:
         (lab.directory / _KEPT).write_text(json.dumps({"folder": str(flink.path)}), encoding="utf-8")
 
@@ -135,17 +132,14 @@ def keep_again(lab: Lab, flink: FlinkFolder | None) -> None:
 
 
 def is_kept(lab: Lab) -> bool:
-    """Return whether some jobs of a lab are run by Flink."""
     return (lab.directory / _KEPT).is_file()
 
 
 def sink_of(lab: Lab, job: LabJob) -> FlinkSink:
-    """Return what a job of Flink writes to, before and after it moves."""
     return FlinkSink(lab.directory / OUTPUT / job.file_name)
 
 
 def savepoint_in(folder: Path) -> Path:
-    """Return the one savepoint in a folder."""
     (savepoint,) = folder.glob("savepoint-*")
     return savepoint
 

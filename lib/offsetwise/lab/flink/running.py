@@ -1,5 +1,3 @@
-"""A Flink that somebody has unpacked, and one SQL job of it in a JVM of its own, which is asked over REST."""
-
 from __future__ import annotations
 
 import json
@@ -38,8 +36,6 @@ _OPENED: Final = ("util", "lang", "lang.reflect", "net", "nio", "text", "time", 
 
 @dataclass(frozen=True, slots=True)
 class FlinkFolder:
-    """The folder of a Flink, whose `lib` has its jars and those of its Kafka connector."""
-
     path: Path
 
     @classmethod
@@ -77,14 +73,11 @@ class FlinkFolder:
 
     @property
     def classpath(self) -> str:
-        """The class path of its processes."""
         return str(self.path / "lib" / "*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A running job."""
-
     id: str
     rest: str
     """The address of its cluster."""
@@ -92,13 +85,11 @@ class RunningJob:
     """What its JVM prints."""
 
     def checkpoint(self) -> None:
-        """Let it take a checkpoint, and wait until it is complete."""
         before = self._checkpoint_count()
         self._ask("/checkpoints", {"checkpointType": "CONFIGURED"})
         self.wait_until(lambda: self._checkpoint_count() > before, "a checkpoint")
 
     def stop(self, folder: Path) -> Path:
-        """Stop it with a canonical savepoint below `folder`; return the savepoint's folder."""
         self._ask("/stop", {"targetDirectory": folder.as_uri(), "drain": False, "formatType": "CANONICAL"})
         self.wait_until(lambda: self._ask()["state"] == "FINISHED", "the job to end with a savepoint")
         return self._savepoint(folder)
@@ -125,7 +116,6 @@ class RunningJob:
             time.sleep(POLL_S)
 
     def failed(self, expected: str) -> LabError:
-        """Return the error of a job that has failed, with Flink's reason."""
         history = self._ask("/exceptions")["exceptionHistory"]["entries"]
         return _unfinished(self.log, f"{expected}, but it failed: {_reason(history[0]['stacktrace'])}.")
 
@@ -187,7 +177,6 @@ def _command(folder: Path, classpath: str) -> list[str]:
 
 
 def _started(rest: str, process: subprocess.Popen[bytes], log: Path) -> RunningJob:
-    """Return the job once all its tasks run."""
     end = time.monotonic() + TIMEOUT_S
     while process.poll() is None and time.monotonic() < end:
         with suppress(URLError):  # it does not listen yet, or is about to
@@ -210,7 +199,6 @@ def _unfinished(log: Path, problem: str) -> LabError:
 
 
 def _reason(stacktrace: str) -> str:
-    """Return the last cause that a stack trace names."""
     causes = [line for line in stacktrace.splitlines() if line.startswith("Caused by: ")]
     return (causes or stacktrace.splitlines())[-1].removeprefix("Caused by: ").strip()
 

@@ -1,5 +1,3 @@
-"""Which patch a plan is exported as, and what it is made from."""
-
 from __future__ import annotations
 
 from offsetwise.config import Migration
@@ -10,7 +8,6 @@ from offsetwise.plan.target import Where, target_type, target_types
 
 
 def patches() -> tuple[str, ...]:
-    """Return the names of the forms, in the order of the targets that have them."""
     return tuple(dict.fromkeys(patch.name for type_ in target_types() for patch in type_.patches))
 
 

@@ -28,8 +28,6 @@ _ABSOLUTE: Final = re.compile(r"/|[a-z][a-z0-9+.-]*://")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """What a patch needs that no plan has."""
-
     resource: str
     """The name of the custom resource."""
     location: str
@@ -67,8 +65,6 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorPatch:
-    """A patch of the resource by which one operator runs jobs."""
-
     name: str
     """Of the form, as after `--as`."""
     api_version: str

@@ -34,7 +34,6 @@ def without_parts(position: PlannedPosition) -> str | None:
 
 
 def stays(plan: Plan, position: PlannedPosition) -> bool:
-    """Whether a plan lets the job stay on its topic of its cluster."""
     old, new = plan.requirements.old, plan.requirements.new
     return (old.cluster_id, position.topic) == (new.cluster_id, position.new_topic)
 
@@ -67,14 +66,12 @@ def _several(position: AnyPosition | None) -> tuple[tuple[int, AnyPosition], ...
 
 
 def _needs_no_record(new: AnyPosition, remaining: Mapping[int, AnyPosition]) -> bool:
-    """Return whether nothing can be skipped, or everything that could be is read again as a whole."""
     stream = of_position(new)
     oldest = None if stream is None else stream.oldest
     return not remaining or not needs_log(new) or (oldest is not None and new == oldest)
 
 
 def _encloses(part: PartProof, old: AnyPosition | None, new: AnyPosition) -> bool:
-    """Return whether nothing contradicts that a place lies between both records; otherwise records do."""
     below, above = part.before, part.after
     if below is not None and not (_ordered(below.old, old, strictly=True) and _ordered(below.new, new, strictly=True)):
         return False

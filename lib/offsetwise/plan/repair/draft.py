@@ -41,7 +41,6 @@ UNNAMED: Final = "repair"
 
 
 def repair_target() -> Target:
-    """Return the target that a repair is written to."""
     return Target(kind=next(kind.name for kind in target_types() if issubclass(kind.parameters, RepairSettings)))
 
 
@@ -112,7 +111,6 @@ def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, 
 
 
 def with_repair(plan: Plan, before: Checkpoint, repaired: Repaired, request: DraftRequest) -> Plan:
-    """Return a plan that writes a repair in the same copy; what it requires is the checkpoint as it is."""
     kind, known = request.repair or "", dict(repaired.pins).keys()
     required = replace(CheckpointRequirement.of(before), files=repaired.pins)
     return replace(
@@ -140,7 +138,6 @@ def _after(checkpoint: Checkpoint | None) -> int | None:
 
 
 def _positions(checkpoint: Checkpoint | None) -> tuple[RepairedPosition, ...]:
-    """Return where the copy goes on, in partitions and in shards."""
     sources = () if checkpoint is None else checkpoint.sources
     return tuple(
         RepairedPosition(

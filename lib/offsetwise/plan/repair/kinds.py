@@ -1,5 +1,3 @@
-"""What `--set` gives to each kind of repair."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -41,8 +39,6 @@ KINDS: Final[Mapping[str, type[Settings]]] = MappingProxyType(
 
 
 class RepairSettings(Settings):
-    """Of a copy of a checkpoint in which a repair can be written."""
-
     options = {"--repair": "repair"}  # noqa: RUF012 - a class variable, as `Settings` declares it
 
     repair: str | None = Field(
@@ -54,7 +50,6 @@ class RepairSettings(Settings):
 
 
 def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
-    """Return the settings with which it is worth trying a kind on a checkpoint."""
     fields = KINDS[kind].model_fields
     if "topic" in fields:
         every = checkpoint.details.batches

@@ -1,5 +1,3 @@
-"""A set of plans as its file names them, and whether plans are those that it names. Pure."""
-
 from __future__ import annotations
 
 import re
@@ -52,7 +50,6 @@ def read_plan_set(content: bytes, *, subject: str) -> PlanSet:
 
 
 def _contradictions(plan_set: PlanSet) -> Iterator[str]:
-    """Yield, as parts of a sentence, what a set that was drafted cannot say."""
     if not plan_set.plans:
         yield "it has no plan"
     for entry in plan_set.plans:
@@ -111,7 +108,6 @@ def require_few(count: int, expected: str) -> None:
 
 
 def of_job(job: str, error: OffsetwiseError) -> OffsetwiseError:
-    """Return an error that says which job of a set it is about."""
     return type(error)(f"{job}: {error.problem}", fix=error.fix)
 
 

@@ -1,5 +1,3 @@
-"""What of a request that is about several jobs concerns each of them. Pure."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

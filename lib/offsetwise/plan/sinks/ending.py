@@ -55,15 +55,12 @@ _LOOK: Final = "Look at it: offsetwise transactions. docs/transactions.md says w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What a plan does about the transactions of a job's sinks."""
-
     transactions: tuple[PlannedTransaction, ...]
     requirement: SinkRequirement
     gate: tuple[GateCheck, ...]
 
 
 def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
-    """Return what targets end, by what was decided about it; empty where none of them ends transactions."""
     return frozenset(decision for target in targets for decision in target_type(target.kind).decisions)
 
 
@@ -175,7 +172,6 @@ def _gone_on(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
 
 
 def counted(ending: Ending, records: Mapping[TransactionPlace, int | None]) -> Ending:
-    """Return how many records transactions hold; None where they could not be counted."""
     by_partition = {(position.partition, position.producer_id): count for position, count in records.items()}
     return replace(
         ending,
@@ -193,7 +189,6 @@ def counted(ending: Ending, records: Mapping[TransactionPlace, int | None]) -> E
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
-    """Yield where a plan contradicts itself about transactions."""
     ending = [target for target in plan.targets if target_type(target.kind).role is TargetRole.TRANSACTIONS]
     looked = bool(ending or plan.marks)
     if bool(ending) != bool(plan.transactions) or looked != (plan.requirements.sink is not None):
@@ -237,7 +232,6 @@ def _settlement(
     choices: Mapping[str, SettlementChoice],
     request: DraftRequest,
 ) -> Settlement | None:
-    """Return how a transaction is ended; None where it is not."""
     if row.decision in (Decision.HANGING, Decision.COMMIT, Decision.ABORT):
         hangs_or_aborts = row.decision is not Decision.COMMIT
         return None if row.decision not in ends else Settlement.ABORT if hangs_or_aborts else Settlement.COMMIT
@@ -272,7 +266,6 @@ def _against_all(
 
 
 def _objections(row: SinkTransaction, ends: Collection[Decision], job: JobTraits) -> Iterator[Problem]:
-    """Report why nothing may be ended while a transaction is as it is, and is not ended itself."""
     of_partition = row.transactional_id is None
     if row.decision in CLOSED or (of_partition and Decision.COMMIT in ends):
         return
@@ -377,7 +370,6 @@ _Key = tuple[str | None, int | None, int | None, tuple[OpenPartition, ...]]
 
 
 def _key(row: SeenTransaction | SinkTransaction | PlannedTransaction) -> _Key:
-    """Return what a transaction is known by: of one that hangs its partition, too."""
     return row.transactional_id, row.producer_id, row.epoch, () if row.transactional_id else row.partitions
 
 

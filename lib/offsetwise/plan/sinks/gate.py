@@ -34,8 +34,6 @@ _NOT_THERE: Final = (Decision.UNKNOWN, Decision.FOREIGN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkGrounds:
-    """What the checks go by."""
-
     checkpoint: Checkpoint
     job: JobTraits
     report: SinkTransactions | None
@@ -50,12 +48,10 @@ class SinkGrounds:
 
     @property
     def after(self) -> str | None:
-        """The cluster that the sink writes to once the job has moved, as the migration file names it."""
         return self.job.new_sink_cluster or self.job.sink_cluster
 
     @property
     def rows(self) -> tuple[SinkTransaction, ...]:
-        """What was decided about the transactions that the savepoint holds."""
         return () if self.report is None else tuple(row for row in self.report.transactions if row.held)
 
 
@@ -93,7 +89,6 @@ def grounds_of_sinks(
 
 
 def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
-    """Judge a job's sinks; nothing where the savepoint holds none of their transactions."""
     if open_transactions(on.checkpoint):
         yield _unasked(on) if on.report is None else _committed_check(on)
     if on.restored and held_back(on.checkpoint):
@@ -104,7 +99,6 @@ def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
 
 
 def _unasked(on: SinkGrounds) -> GateCheck:
-    """Hold what the sink's transactions have left against the start, where nobody asked their cluster."""
     message, command = ask_about(open_transactions(on.checkpoint), on.job.sink_servers)
     deadline = deadline_of(on.checkpoint, on.job.transaction_timeout_ms)
     outcome = Outcome.UNKNOWN
@@ -124,7 +118,6 @@ def _unasked(on: SinkGrounds) -> GateCheck:
 
 
 def _committed_check(on: SinkGrounds) -> GateCheck:
-    """Return whether everything that the savepoint holds is committed, by what its cluster says."""
     commits = {
         (transaction.transactional_id, transaction.producer_id, transaction.epoch)
         for transaction in on.ended

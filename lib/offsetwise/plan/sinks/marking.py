@@ -108,7 +108,6 @@ def _key(
 
 
 def rows_against(sink: SinkTransactions | None, *, tolerates_replay: bool | None) -> Iterator[SinkTransaction]:
-    """Yield what speaks against a start from the savepoint at all: the job goes on, or went on, or elsewhere."""
     for row in () if sink is None else sink.transactions:
         went_on = row.decision is Decision.SINK_WENT_ON and tolerates_replay is not True
         if row.decision in (Decision.LIVE, Decision.WRONG_CLUSTER) or went_on:
@@ -153,7 +152,6 @@ def requirement_of(
 
 
 def contradictions(plan: Plan) -> Iterator[str]:
-    """Yield where a plan contradicts itself about what it marks."""
     if plan.marks and not any(takes(target, MarkSettings) for target in plan.targets):
         yield "it marks transactions, and none of its targets is a copy of a savepoint"
     if plan.marks and plan.requirements.sink is None:

@@ -1,5 +1,3 @@
-"""The connectors of a survey: what the workers at some addresses have, and which of the two clusters each reads."""
-
 from __future__ import annotations
 
 import re
@@ -93,7 +91,6 @@ def _of_workers(address: ConnectorAddress, side_of: Side, problems: list[Trouble
 
 
 def _read(known: SurveyedConnector, connector: ListedConnector) -> SurveyedConnector:
-    """Add what decides whether a connector can be moved: its offsets, or why they are not known."""
     name = known.connector
     if not connector.is_sink:
         why = "CONNECTOR_SOURCE: a source connector has no positions in Kafka, and is not moved"

@@ -1,5 +1,3 @@
-"""Registers what Spark brings, each imported when it is first asked for; `builtin` imports this module."""
-
 from __future__ import annotations
 
 from types import ModuleType

@@ -1,5 +1,3 @@
-"""A set of plans for those who apply it: one archive with the set, its plans, its approvals and a README."""
-
 from __future__ import annotations
 
 import hashlib
@@ -20,8 +18,6 @@ from offsetwise.wording import many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedPlan:
-    """One plan of a set."""
-
     entry: PlanOfSet
     plan: Plan
     content: bytes
@@ -76,7 +72,6 @@ def _check(files: dict[str, bytes]) -> str:
 
 
 def _commands(plans: Sequence[PackedPlan], approvals: Sequence[str], destination: Destination) -> list[tuple[str, str]]:
-    """Return the title of each step and its command, filled in."""
     writes = any(target_type(target.kind).where is Where.OUTPUT for packed in plans for target in packed.plan.targets)
     output = f" --output {quote(destination.write_root or 'DIR')}" if writes else ""
     given = f"{SET_FILE} --migration migration.yaml"

@@ -1,5 +1,3 @@
-"""What the verbs of a review answer about a set of plans."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,8 +9,6 @@ from offsetwise.review.answers import AlreadyDecided, AlreadyOpen, NotAllowed, S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedSet:
-    """The plans of a set wait for decisions."""
-
     number: int
     """Of the set."""
     digest: str
@@ -23,8 +19,6 @@ class SubmittedSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedSet:
-    """The person's decision is signed and kept, once for all plans."""
-
     number: int
     digest: str
     verdict: Verdict
@@ -36,14 +30,11 @@ class DecidedSet:
 
     @property
     def complete(self) -> bool:
-        """Whether as many people approved as this console asks for."""
         return self.counted >= self.required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithdrawnSet:
-    """The plans of a set that were open are taken back."""
-
     number: int
     plans: int
 
@@ -68,7 +59,6 @@ REFUSALS = (NotAllowed, RefusedOf)
 
 
 def refusal(job: str, plan: int | None, answer: object) -> RefusedOf | None:
-    """Return what an answer about one plan of a set means for the set; None where it was done."""
     if not isinstance(answer, REFUSALS_OF_PLANS):
         return None
     match answer:

@@ -1,5 +1,3 @@
-"""The verbs of a review about sets of plans, and what can be looked at of them."""
-
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -80,7 +78,6 @@ class SetsBoard(PlansView):
             return reader.sets(plan=plan)
 
     def set_sheet(self, person: Person | None, number: int) -> SetSheet | None:
-        """Return one set with its plans, and how far each of them came; None where there is no such set."""
         rules = self._rules()
         with self._looking(person, "Reading the set of plans") as reader:
             row = reader.plan_set(number)
@@ -110,7 +107,6 @@ class SetsBoard(PlansView):
             )
 
     def _plans_of(self, reader: StoreLook, row: SetRow) -> tuple[Plan, ...]:
-        """Return the plans of a set, parsed: what has the same digest is the same set."""
         with self._sets_lock:
             if row.digest in self._sets:
                 self._sets.move_to_end(row.digest)
@@ -126,7 +122,6 @@ class SetsBoard(PlansView):
         return plans
 
     def why_not_set(self, person: Person | None, verb: Verb, sheet: SetSheet) -> Refusal | None:
-        """Return why somebody may not do this with a set at this moment; None if they may. See `why_not`."""
         refused = self.why_not(person, verb)
         if refused is not None:
             return refused
@@ -181,7 +176,6 @@ class SetsBoard(PlansView):
     # ----------------------------------------------------------------------- to change
 
     def submit_set(self, person: Person | None, drafted: DraftedSet) -> SubmitSetAnswer:
-        """Keep the plans of a set and ask for one decision about exactly these."""
         return self._together(Verb.SUBMIT, person, drafted.digest, lambda steps: drafting.submit(steps, drafted))
 
     def submit_set_again(self, person: Person | None, number: int, digest: str) -> SubmitSetAnswer:
@@ -189,7 +183,6 @@ class SetsBoard(PlansView):
         return self._together(Verb.SUBMIT, person, digest, lambda steps: drafting.submit_again(steps, number))
 
     def withdraw_set(self, person: Person | None, number: int, digest: str) -> WithdrawSetAnswer:
-        """Take back every plan of a set that is open; `digest` is what was shown of it."""
         return self._together(Verb.WITHDRAW, person, digest, lambda steps: drafting.withdraw(steps, number))
 
     def decide_set(
@@ -247,7 +240,6 @@ class SetsBoard(PlansView):
         return refused
 
     def _steps(self, person: Person | None, change: Change) -> Steps:
-        """Return what attempts of a person are made with, by the access file as it is inside the change."""
         return Steps(
             person=person,
             rules=self._rules(),

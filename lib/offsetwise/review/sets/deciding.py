@@ -26,8 +26,6 @@ from offsetwise.store.review_rows import SetMember, SetRow, State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetDecision:
-    """What somebody wants to say of the set that they were shown."""
-
     digest: str
     verdict: Verdict
     typed: str | None
@@ -41,8 +39,6 @@ class SetDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """One plan that is decided about."""
-
     attempt: Attempt
     matter: Matter
 
@@ -195,7 +191,6 @@ def _unmet(facts: VersionFacts, part: _Part) -> bool:
 
 
 def _store(steps: Steps, part: _Part, signed: SignedDecision, remark: str) -> int:
-    """Keep the decision with one plan, with its row of the audit log; return how many approvals count then."""
     about = signed.said.about(part.matter.newest.digest)
     if about is None:
         raise AssertionError("a plan that is not in what was signed")

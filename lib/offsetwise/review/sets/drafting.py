@@ -34,8 +34,6 @@ NO_PLAN_LEFT = NotAllowed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftedSet:
-    """Plans that were drafted together, and the file that names them."""
-
     document: PlanSet
     content: bytes
     """Every byte of that file."""
@@ -65,7 +63,6 @@ def submit(steps: Steps, drafted: DraftedSet) -> SubmitSetAnswer:
 
 
 def _store(steps: Steps, entry: PlanOfSet, drafted: DraftedVersion) -> SetMember | RefusedOf:
-    """Keep and submit one plan."""
     if drafted.digest != entry.digest:
         raise AssertionError("a plan that its set does not name")
     if confirmation(drafted.plan) is not None:
@@ -84,7 +81,6 @@ def _store(steps: Steps, entry: PlanOfSet, drafted: DraftedVersion) -> SetMember
 
 
 def _submitted(steps: Steps, entry: PlanOfSet, plan: int) -> RefusedOf | None:
-    """Submit the newest version of a plan; return why it cannot be."""
     steps.next()
     attempt = steps.attempt(Verb.SUBMIT, plan, entry.digest)
     submitted = drafting.submit(attempt, entry.digest)
@@ -103,7 +99,6 @@ def _member(steps: Steps, plan: int) -> SetMember:
 
 
 def _added(steps: Steps, document: PlanSet, content: bytes, members: Sequence[SetMember]) -> SubmitSetAnswer:
-    """Add the set, unless this very one is there, and record that it was submitted."""
     steps.next()
     digest = digest_of(content)
     attempt = steps.attempt(Verb.SUBMIT, None, digest)
@@ -173,7 +168,6 @@ def _state(steps: Steps, plan: int) -> State:
 
 
 def _submitted_again(steps: Steps, entry: PlanOfSet, newest: SetMember, state: State) -> RefusedOf | None:
-    """Submit a plan unless it waits for decisions, or is approved; return why that is not possible."""
     row = steps.change.plan(newest.plan)
     if row is None:
         raise AssertionError("a plan that was there is not")
@@ -185,7 +179,6 @@ def _submitted_again(steps: Steps, entry: PlanOfSet, newest: SetMember, state: S
 
 
 def withdraw(steps: Steps, number: int) -> WithdrawSetAnswer:
-    """Take back every plan of a set that is open."""
     row = steps.change.plan_set(number)
     if row is None:
         return NO_SET

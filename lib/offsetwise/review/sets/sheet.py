@@ -1,5 +1,3 @@
-"""A set of plans as the screens of a review show it, and how far all of its plans came together."""
-
 from __future__ import annotations
 
 import re
@@ -32,8 +30,6 @@ class SetState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSheet:
-    """One plan of a set, and how far it came."""
-
     entry: PlanOfSet
     member: SetMember
     """The version that the set has."""
@@ -47,14 +43,11 @@ class MemberSheet:
 
     @property
     def replaced(self) -> bool:
-        """Whether a newer version took the place of the one that the set has."""
         return self.row.number != self.member.number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetStanding:
-    """How far a set came, at one moment."""
-
     state: SetState
     changed: tuple[int, ...]
     """The plans that are no more as the set has them, by their numbers."""
@@ -70,12 +63,10 @@ class SetStanding:
 
     @property
     def decidable(self) -> bool:
-        """Whether somebody can decide about it now."""
         return self.state is SetState.SUBMITTED and not self.expired
 
     @property
     def mark(self) -> SheetMark:
-        """What is taken out of it says."""
         if self.state is SetState.APPLIED:
             return SheetMark.APPLIED
         approved = self.state is SetState.APPROVED and not self.expired and not self.applied
@@ -84,8 +75,6 @@ class SetStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetSheet:
-    """A set of plans with everything about it at one moment."""
-
     row: SetRow
     document: PlanSet
     members: tuple[MemberSheet, ...]
@@ -107,7 +96,6 @@ class SetSheet:
 
     @property
     def not_met(self) -> dict[str, tuple[int, ...]]:
-        """The plans of which a check is not met, by the name of the check."""
         results: dict[str, tuple[int, ...]] = {}
         for member, plan in zip(self.members, self.plans, strict=True):
             for name in member.facts.not_met(partial(_same, plan)):

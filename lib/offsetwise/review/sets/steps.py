@@ -15,8 +15,6 @@ from offsetwise.store.reviews import Change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What is tried with several plans, inside one change."""
-
     person: Person | None
     rules: Access
     now: datetime

@@ -63,7 +63,6 @@ def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: i
 
 
 def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
-    """Draw the records of each batch as bars, hatched where it is planned only."""
     figure = go.Figure()
     for name, committed in (("committed", True), ("planned", False)):
         bars = [fact for fact in facts if fact.batch.committed is committed and fact.read.at_all]
@@ -89,7 +88,6 @@ def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
 
 
 def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
-    """Draw the time between the plans of consecutive batches; a gap where it is unknown."""
     figure = go.Figure()
     known = [fact for fact in facts if fact.interval_ms is not None]
     figure.add_trace(
@@ -161,7 +159,6 @@ def step(history: History, at: BatchStanding, indexes: Sequence[int], lanes: sli
 
 
 def _marks(figure: go.Figure, drawn: Sequence[dict[str, Any]], colours: Palette, *, right: float) -> None:
-    """Mark where a restart reads on, and say it in numbers to the right of the bars."""
     figure.add_trace(
         go.Scatter(
             name="a restart reads on here",
@@ -188,7 +185,6 @@ def _marks(figure: go.Figure, drawn: Sequence[dict[str, Any]], colours: Palette,
 
 
 def hatched(colours: Palette) -> dict[str, Any]:
-    """Return the look of what is planned and not committed."""
     return {
         "color": colours.page,
         "line": {"width": 1, "color": colours.old},
@@ -197,7 +193,6 @@ def hatched(colours: Palette) -> dict[str, Any]:
 
 
 def _drawn(history: History, at: BatchStanding, index: int, lane: int) -> dict[str, Any]:
-    """Return the offsets at which one lane's bars begin and end, from its oldest known one, and what is said of it."""
     known = history.known[:, lane]
     ends = history.ends[known, lane]
     low, last = (int(ends.min()), int(ends.max())) if len(ends) else (0, 0)

@@ -9,7 +9,6 @@ from offsetwise.model import Checkpoint
 
 
 def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:  # noqa: ARG001 - asks no more
-    """Draw everything below the restart and its banners."""
     sources.draw(reading)
 
 

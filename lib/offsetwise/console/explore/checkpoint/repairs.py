@@ -1,5 +1,3 @@
-"""What can be repaired in a copy of the checkpoint, and the commands that draft it."""
-
 from __future__ import annotations
 
 from shlex import quote
@@ -27,7 +25,6 @@ _OFFER: Final = blocks.Offer(
 
 
 def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> None:
-    """Draw the repairs that can be drafted, with what each costs; of the bundled sample nothing is repaired."""
     if migration.recorded:
         return
     with st.expander("Repair in a copy", icon=":material/build:"):
@@ -42,7 +39,6 @@ def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint) -> 
 
 
 def command(repair: FittingRepair, shown: Checkpoint) -> str:
-    """Return the command that drafts a repair."""
     given = "".join(f" --set {quote(setting)}" for setting in repair.settings)
     uri = quote(shown.uri)
     return f"offsetwise draft --set repair={repair.kind}{given} --checkpoint {uri} --author NAME --out plan.json"

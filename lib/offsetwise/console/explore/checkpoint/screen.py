@@ -34,7 +34,6 @@ _TITLES: Final = {
 
 
 def no_checkpoint(migration: Offered, subject: Subject) -> None:
-    """Show that a consumer group has no checkpoint, and where its positions are shown."""
     blocks.empty(
         f"{markdown(subject.name)} is a consumer group: it has no checkpoint.",
         "Its positions are kept by the old cluster itself. Compare shows them beside the new cluster.",
@@ -82,7 +81,6 @@ def _offer(what: str, key: str) -> blocks.Offer:
 
 
 def _retained(shown: Checkpoint) -> int | None:
-    """Let the person choose another checkpoint that the job retained, by its id; None for the one that is named."""
     others = shown.details.retained
     if not others:
         return None
@@ -91,7 +89,6 @@ def _retained(shown: Checkpoint) -> int | None:
 
 
 def draw(answers: Answers, migration: Offered, subject: Subject, reading: sources.Reading) -> None:
-    """Draw the whole screen of one reading."""
     shown = reading.value.checkpoint
     with guard.block("banners"):
         said = [problem for problem in shown.problems if beside_restart(problem, shown.restart) != problem.message]
@@ -133,7 +130,6 @@ def _identifiers(reading: sources.Reading) -> None:
 
 
 def title(problem: Problem) -> str:
-    """Name a problem in a few words."""
     return terms.said(_TITLES.get(problem.code, describe(problem.code).title))
 
 

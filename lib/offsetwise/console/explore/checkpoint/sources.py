@@ -1,5 +1,3 @@
-"""The sources of a job and where each partition continues, whichever engine wrote the checkpoint."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -43,7 +41,6 @@ Resumed = tuple[str, SourcePosition | MarkedPosition]
 
 @st.fragment
 def draw(reading: Reading) -> None:
-    """Draw them."""
     blocks.section("Sources")
     with guard.block("sources"):
         shown = reading.value.checkpoint
@@ -70,12 +67,10 @@ def draw(reading: Reading) -> None:
 
 
 def tone(problem: Problem) -> Tone:
-    """Return how serious a problem is."""
     return verdicts.SEVERITY[severity_of(problem.code)].tone
 
 
 def restart_tone(checkpoint: Checkpoint) -> Tone:
-    """Return the tone of the restart sentence: that of the most serious problem."""
     tones = {tone(problem) for problem in checkpoint.problems}
     worst = next((candidate for candidate in (Tone.WRONG, Tone.CAREFUL) if candidate in tones), None)
     if worst is not None:
@@ -94,7 +89,6 @@ def watermark(milliseconds: int | None) -> str:
 
 
 def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
-    """Return the columns of the sources of a job; `planned ahead` only for an engine that plans batches."""
     planned = engine_of(checkpoint.engine).plans_batches
     return (
         Column("source", lambda source: source.id),
@@ -166,7 +160,6 @@ def _ahead(source: CheckpointSource, reruns: int | None) -> int | None:
 
 
 def checkpoint_file(reading: Reading) -> bytes:
-    """Write the checkpoint as a file of ours."""
     return files.dump(reading.value.checkpoint, severities=True).encode()
 
 

@@ -1,5 +1,3 @@
-"""Reaching a cluster: the connection test, what the user may do, and what it takes to read."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -28,7 +26,6 @@ _SHOWN: Final = 12
 
 
 def draw(answers: Answers, migration: Offered) -> None:
-    """Draw connection test and permissions (live clusters only), and the minimum ACLs of both clusters."""
     blocks.section("Reaching the clusters")
     if migration.recorded:
         st.markdown(

@@ -1,5 +1,3 @@
-"""Mirror health and the migration's consumer groups on both clusters."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -42,8 +40,6 @@ MIRROR_TOPICS: Final[Columns[tuple[str, MirrorTopic]]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What a group committed in one partition on both clusters, and MirrorMaker's own answer."""
-
     old_topic: str
     at: TopicPartition
     """On the new cluster."""
@@ -66,7 +62,6 @@ COMMITTED: Final[Columns[Committed]] = (
 
 @st.fragment
 def mirror_health(view: View) -> None:
-    """Draw what MirrorMaker's own topics say about the flow of this migration."""
     blocks.section("Mirror health")
     with guard.block("mirror-health"):
         link = next(read.link for read in (view.old, view.new) if read is not None)
@@ -145,7 +140,6 @@ def _mirrored(view: View) -> None:
 
 @st.fragment
 def groups(view: View) -> None:
-    """Draw all groups, and the offsets of one."""
     blocks.section("Groups")
     with guard.block("group-tables"):
         if not view.groups:
@@ -206,7 +200,6 @@ def _groups(view: View) -> Columns[str]:
 
 @cached(16)
 def commits(view: View, group: str) -> list[Committed]:
-    """Return what a group committed on both clusters, partition by partition, beside MirrorMaker's own answer."""
     names = {} if view.old is None else dict(view.old.counterparts)
     old_names = {new_name: name for name, new_name in names.items()}
     old, new = (_offsets(view.group_states(side).get(group)) for side in ("old", "new"))

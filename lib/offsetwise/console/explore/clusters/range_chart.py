@@ -47,7 +47,6 @@ _THIN: Final = 0.004
 
 
 def lanes_of(pairs: Sequence[TopicPair]) -> tuple[Lane, ...]:
-    """Return one lane per partition."""
     return tuple((pair, number, old, new) for pair in pairs for number, old, new in partitions(pair))
 
 
@@ -83,7 +82,6 @@ def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -
 
 
 def _bars(side: str, shift: float, bars: Sequence[tuple[int, float, float, str]], marker: dict[str, object]) -> go.Bar:
-    """Return the bars of one cluster, of which lane, start, width and text for the pointer are given."""
     return go.Bar(
         name=f"{side} cluster",
         orientation="h",
@@ -98,7 +96,6 @@ def _bars(side: str, shift: float, bars: Sequence[tuple[int, float, float, str]]
 
 
 def takeaway(lanes: Sequence[Lane]) -> str:
-    """Describe in words what the chart shows."""
     both = [lane for lane in lanes if _known(lane[2]) and _known(lane[3])]
     same = sum(1 for *_, old, new in both if old and new and (old.log_start, old.hw) == (new.log_start, new.hw))
     text = (
@@ -190,7 +187,6 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette, *, room: 
 
 
 def partitions(pair: TopicPair) -> list[tuple[int, PartitionState | None, PartitionState | None]]:
-    """Return the partitions of both topics of a pair, by number."""
     sides = [
         {} if topic is None else {partition.partition: partition for partition in topic.partitions}
         for topic in (pair.old, pair.new)

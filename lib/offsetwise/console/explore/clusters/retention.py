@@ -31,7 +31,6 @@ _readings: Final[OrderedDict[tuple[str, Cluster], list[tuple[int, Starts]]]] = O
 
 
 def draw(answers: Answers, migration: Offered, answers_by_side: dict[Cluster, HeldCluster | None]) -> None:
-    """Draw it for each cluster that was read."""
     blocks.section("When retention reaches the positions")
     st.markdown(
         ":gray[The earliest time at which the record at a position can be deleted: its own timestamp and retention.ms, "
@@ -85,7 +84,6 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
 def _deadlines(
     migration: str, side: Cluster, read: HeldCluster, known: CachedAnswer[tuple[ReaderPosition, ...]] | None
 ) -> list[RetentionDeadline]:
-    """Return when retention reaches the positions that were asked about, else those that groups committed."""
     snapshot = read.value.snapshot
     topics, logs = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()
     deadlines = [
@@ -139,7 +137,6 @@ def starts(migration: str, side: Cluster, partition: TopicPartition) -> tuple[Mo
 
 
 def forget() -> None:
-    """Forget every reading."""
     with _lock:
         _readings.clear()
 

@@ -28,7 +28,6 @@ _SHOWN_PROBLEMS: Final = 20
 
 
 def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
-    """Draw the whole screen."""
     answers_by_side = _cards(answers, migration)
     shown = view(answers_by_side[Cluster.OLD], answers_by_side[Cluster.NEW])
     head.context(_caption(migration, shown))
@@ -89,7 +88,6 @@ def _caption(migration: Offered, shown: View) -> str:
 
 
 def _cards(answers: Answers, migration: Offered) -> dict[Cluster, HeldCluster | None]:
-    """Draw both, and give what was read of each."""
     questions = {side: Question.of(Reader.cluster, migration.name, side) for side in Cluster}
     if not migration.recorded and not any(
         answers.cached(question) or busy(answers, question) or answers.reading(question)

@@ -1,5 +1,3 @@
-"""Two clusters side by side, computed once per pair of readings, and what is said about them."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,8 +21,6 @@ HeldCluster = CachedAnswer[ReadCluster]
 @told_apart_by(lambda view: view.ids)
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """Two clusters side by side; either may not have been read."""
-
     ids: tuple[int | None, int | None]
     """Of the readings: caches of what is derived use it."""
     old: ReadCluster | None
@@ -36,26 +32,21 @@ class View:
 
     @cached_property
     def topics(self) -> tuple[str, ...]:
-        """The names of the pairs, each once."""
         return tuple(dict.fromkeys(pair.name for pair in self.pairs))
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """The groups that either cluster was asked about."""
         return tuple(sorted({*self.group_states("old"), *self.group_states("new")}))
 
     @cached_property
     def differing(self) -> int:
-        """How many pairs differ."""
         return sum(1 for difference in self.differences.values() if difference)
 
     def group_states(self, side: str) -> dict[str, GroupState]:
-        """Return the groups of one side, by name."""
         read = self.old if side == "old" else self.new
         return {} if read is None else {group.name: group for group in read.snapshot.groups}
 
     def chosen(self, topics: tuple[str, ...], *, only_differing: bool) -> tuple[TopicPair, ...]:
-        """Return the pairs that pass the filters."""
         return tuple(
             pair
             for pair in self.pairs
@@ -72,7 +63,6 @@ _UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "
 
 @cached(8)
 def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
-    """Return what is derived of these readings."""
     read = (None if old is None else old.value, None if new is None else new.value)
     pairs = pair_topics(*read)
     return View(
@@ -86,7 +76,6 @@ def view(old: HeldCluster | None, new: HeldCluster | None) -> View:
 
 
 def verdict(pair: TopicPair, differences: Sequence[TopicDifference]) -> Verdict:
-    """Return how the two topics of a pair compare."""
     if not pair.both_read:
         return Verdict(icon="?", word="other cluster not read", tone=Tone.UNKNOWN)
     if pair.new is None:
@@ -149,7 +138,6 @@ def duration(milliseconds: str | None) -> str:
 
 
 def retention(topic: TopicState | None) -> str:
-    """Describe what retention does, by time and by size."""
     config = {} if topic is None else dict(topic.config)
     if not config:
         return "?"
@@ -168,14 +156,12 @@ def both(old: str, new: str) -> str:
 
 
 def span(partition: PartitionState | None) -> int | None:
-    """Return how many offsets a log spans; None where it was not read."""
     if partition is None or partition.log_start is None or partition.hw is None:
         return None
     return partition.hw - partition.log_start
 
 
 def mirrored(row: Mirrored) -> Verdict:
-    """Return how the two logs stand behind the newest sync."""
     if row.new_behind is not None and row.new_behind < 0:
         return Verdict(icon="!", word="new log ends before it", tone=Tone.WRONG)
     if row.apart is None:

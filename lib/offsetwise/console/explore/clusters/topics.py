@@ -1,5 +1,3 @@
-"""The topics of both clusters: range bars, the table, and in what the configurations differ."""
-
 from __future__ import annotations
 
 from functools import partial
@@ -139,7 +137,6 @@ def _downloads(view: View, pairs: tuple[TopicPair, ...]) -> None:
 
 
 def snapshot_file(snapshot: Snapshot) -> bytes:
-    """Write the file that `offsetwise snapshot` writes."""
     return files.dump(snapshot).encode()
 
 

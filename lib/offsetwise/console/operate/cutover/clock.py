@@ -18,8 +18,6 @@ LEAST_MS: Final = 8_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downtime:
-    """For how long jobs have been stopped."""
-
     first_ms: int | None
     """When the first of them stopped, epoch ms; None where none did, or it is not known."""
     last_ms: int | None
@@ -32,7 +30,6 @@ class Downtime:
     """How many are stopped, or moved, since nobody knows when."""
 
     def length_ms(self, now_ms: int) -> int | None:
-        """Return how long it has lasted."""
         return None if self.first_ms is None else max(0, (self.until_ms or now_ms) - self.first_ms)
 
 
@@ -50,8 +47,6 @@ class NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """When a cutover ends at the rates that were measured."""
-
     ms: int | None
     """From the newest look; None where no rate says so."""
     why: str
@@ -59,7 +54,6 @@ class Estimate:
 
 
 def downtime(history: StatusHistory, jobs: Sequence[JobStatus]) -> Downtime:
-    """Return for how long some jobs have been stopped."""
     stops = [history.stopped_ms[job.job] for job in jobs if job.job in history.stopped_ms]
     running = sum(job.state is JobState.RUNNING for job in jobs)
     done = [history.caught_up[job.job].at_ms for job in jobs if job.job in history.caught_up]
@@ -157,7 +151,6 @@ def _catching_ms(
 
 
 def falling_per_s(history: StatusHistory, job: str) -> float | None:
-    """Return by how many records a second the lag of a started job falls; None where that is not measured."""
     if not history.moments:
         return None
     since_ms = history.moments[-1].at_ms - RATE_WINDOW_MS

@@ -31,8 +31,6 @@ _ON_NEW: Final = PATH.index(JobState.APPLIED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLane:
-    """One job as it is shown."""
-
     job: JobStatus
     passed: int
     """How many states of `PATH` it has reached; 0 where it stands beside them."""
@@ -44,8 +42,6 @@ class JobLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lanes:
-    """The jobs of a wave, or of all."""
-
     open: tuple[JobLane, ...]
     """Those that have not caught up: what a person has to do something about first, then the least far first."""
     done: tuple[JobLane, ...]
@@ -53,12 +49,10 @@ class Lanes:
 
 
 def of_wave(jobs: Sequence[JobStatus], wave: str | None) -> tuple[JobStatus, ...]:
-    """Return the jobs of a wave; all of them for None."""
     return tuple(job for job in jobs if wave is None or job.wave == wave)
 
 
 def ordered(jobs: Sequence[JobStatus]) -> tuple[JobStatus, ...]:
-    """Return jobs in the order in which somebody looks at them: the most urgent first, then the least far."""
     return tuple(sorted(jobs, key=_rank))
 
 
@@ -68,7 +62,6 @@ def _rank(job: JobStatus) -> int:
 
 @lru_cache(maxsize=16)
 def lanes(history: StatusHistory, wave: str | None) -> Lanes:
-    """Return the lanes of a wave's jobs, or of all for None, at the newest look."""
     jobs = () if history.newest is None else ordered(of_wave(history.newest.jobs, wave))
     all_lanes = [_lane(history, job) for job in jobs]
     return Lanes(
@@ -91,12 +84,10 @@ def _lane(history: StatusHistory, job: JobStatus) -> JobLane:
 
 
 def counts(jobs: Sequence[JobStatus]) -> Counter[JobState]:
-    """Count jobs by their states."""
     return Counter(job.state for job in jobs)
 
 
 def style(colours: Palette) -> str:
-    """Return the styles of `strip` and `rows` in the colours of a theme."""
     own = (
         f".cut {{ --old: {colours.old}; --new: {colours.new}; --right: {colours.right}; --wrong: {colours.wrong}; "
         f"--careful: {colours.careful}; --muted: {colours.muted}; --grid: {colours.grid}; --blank: {colours.blank} }}"
@@ -165,7 +156,6 @@ ul.cut li:is(.wrong, .careful) code { color: inherit; white-space: normal }
 
 @lru_cache(maxsize=64)
 def strip(history: StatusHistory, wave: str | None) -> str:
-    """Return how many jobs are in each state, as HTML; `style` has its styles."""
     jobs = () if history.newest is None else of_wave(history.newest.jobs, wave)
     counted = counts(jobs)
     states = [*(state for state in URGENT if counted[state]), *PATH]

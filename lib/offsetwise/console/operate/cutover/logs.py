@@ -45,7 +45,6 @@ _PARTITIONS: Final[Columns[CutoverPartition]] = (
 
 
 def draw(newest: Cutover | None) -> None:
-    """Draw what the looks at the old logs have shown: how far all together have come, and every partition."""
     blocks.section(TITLE)
     if newest is None:
         st.markdown(terms.said(":gray[The old logs were not looked at yet.]"))
@@ -55,7 +54,6 @@ def draw(newest: Cutover | None) -> None:
 
 
 def _state(cutover: Cutover) -> None:
-    """Draw how far all together have come, with its evidence and clock."""
     shown = STATE[cutover.state]
     blocks.box(shown.tone, f"**{shown.word.capitalize()}.** {markdown(terms.said(answer(cutover)))}")
     still_ms = min((row.still_ms for row in cutover.partitions), default=0)
@@ -102,7 +100,6 @@ def _table(
 
 
 def _partitions(cutover: Cutover) -> None:
-    """Draw every partition, those furthest behind first."""
     rows = furthest_behind_first(cutover)
     named = terms.said(many(len(rows), "partition"))
     shown = table.page(len(rows), "log-rows")

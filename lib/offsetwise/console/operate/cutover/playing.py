@@ -23,8 +23,6 @@ _STATE: Final = "cutover-playing"
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """A recording that plays."""
-
     name: str
     from_ms: int
     """What it showed when it was started."""
@@ -42,12 +40,10 @@ def played_ms(from_ms: int, elapsed_s: float, end_ms: int) -> int:
 
 
 def look_at(recorded: Sequence[RecordedLook], at_ms: int) -> RecordedLook:
-    """Return the newest look that was taken by then."""
     return recorded[max(0, bisect.bisect_right([moment.at_ms for moment in recorded], at_ms) - 1)]
 
 
 def is_playing(name: str, end_ms: int) -> bool:
-    """Return whether a recording plays, and has not come to its end."""
     playing: Playing | None = st.session_state.get(_STATE)
     return playing is not None and playing.name == name and _now_ms(playing, end_ms) < end_ms
 
@@ -93,7 +89,6 @@ def draw(name: str, recorded: Sequence[RecordedLook], *, draw_more: Callable[[],
 
 
 def _shown_s(name: str, end_ms: int) -> tuple[int, bool]:
-    """Return which second of a recording is shown, and whether it goes on; tell the slider of one that plays."""
     playing: Playing | None = st.session_state.get(_STATE)
     if playing is not None and playing.name != name:
         playing = None
@@ -118,6 +113,5 @@ def _pause(end_ms: int) -> None:
 
 
 def _moved(name: str, goes_on: bool) -> None:
-    """Go on from where the slider was moved to."""
     if goes_on:
         _play(name, 1_000 * st.session_state[_AT])

@@ -42,7 +42,6 @@ _FEW: Final = 5
 
 
 def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
-    """Draw the whole screen."""
     head.context(blocks.clusters(migration.old, migration.new))
     if migration.recorded:
         _recorded(answers, migration)
@@ -97,7 +96,6 @@ def _live(answers: Answers, migration: Offered, running: bool) -> None:
 
 
 def _controls(answers: Answers, migration: Offered, watched: WatchedStatus | None) -> None:
-    """Draw what starts or ends the watch, and for how long it has gone on."""
     if watched is not None and watched.running:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if watched.history.newest is not None:
@@ -125,7 +123,6 @@ def _controls(answers: Answers, migration: Offered, watched: WatchedStatus | Non
 
 
 def _beginning(answers: Answers, migration: Offered, watched: WatchedStatus | None) -> None:
-    """Draw the button that begins a watch, and what there is to choose for it."""
     still = "1 min"
     if migration.ends_watched:
         still = st.selectbox("The old logs stand still for", list(_STILL_FOR), index=1, key="status-still", width=210)
@@ -228,7 +225,6 @@ def _body(history: StatusHistory, watched_logs: Cutover | None, *, now_ms: int) 
 
 
 def _jobs(shown: lanes.Lanes, colours: Palette) -> None:
-    """Draw the lanes, those that have caught up folded away."""
     if shown.open:
         blocks.section("Jobs")
         _next(shown)
@@ -241,19 +237,16 @@ def _jobs(shown: lanes.Lanes, colours: Palette) -> None:
 
 
 def _wave(status: Status) -> None:
-    """Let the person choose a wave, or all."""
     if status.waves:
         selectors.choice("Wave", [ALL, *(plain(wave.wave) for wave in status.waves)], WAVE, width=240)
 
 
 def _chosen(status: Status) -> str | None:
-    """Return the wave that the person chose; None for all."""
     chosen = st.session_state.get(WAVE)
     return next((wave.wave for wave in status.waves if plain(wave.wave) == chosen), None)
 
 
 def _answer(status: Status, jobs: Sequence[JobStatus], wave: str | None) -> None:
-    """Draw in a sentence whether jobs need somebody, and how many have caught up."""
     counts = lanes.counts(jobs)
     urgent = [state for state in lanes.URGENT if counts[state]]
     done = counts[JobState.CAUGHT_UP]
@@ -276,7 +269,6 @@ def _answer(status: Status, jobs: Sequence[JobStatus], wave: str | None) -> None
 
 
 def _clock(history: StatusHistory, jobs: Sequence[JobStatus], wave: WaveStatus | None, now_ms: int) -> None:
-    """Draw since when jobs stand still, when that may end, and whether it can still be taken back."""
     stopped, end = clock.downtime(history, jobs), clock.estimate(history, jobs)
     blocks.cards(
         [
@@ -329,7 +321,6 @@ def _no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> Card:
 
 
 def _next(shown: lanes.Lanes) -> None:
-    """Draw the next command of one job, to copy: of the most urgent one unless another is chosen."""
     steps = {lane.job.job: (lane.job, lane.job.next) for lane in shown.open if lane.job.next is not None}
     if not steps:
         return

@@ -1,5 +1,3 @@
-"""The lags of a job over time as a picture of a line's height. Pure."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

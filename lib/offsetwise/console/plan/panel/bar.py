@@ -34,8 +34,6 @@ _STYLE: Final = """<style>
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFacts:
-    """What the bar says of a plan."""
-
     name: str
     """Such as "Plan 1 · orders"."""
     state: Verdict
@@ -48,8 +46,6 @@ class PlanFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What came of a button, or why one is off."""
-
     tone: Tone
     text: str
     """Markdown, names escaped."""
@@ -77,7 +73,6 @@ def drawn(facts: PlanFacts, message: Message | None, live: Callable[[], None] | 
 
 
 def in_words(facts: PlanFacts) -> str:
-    """Return what the bar says of a plan, as Markdown."""
     parts = [f"**{markdown(facts.name)}**", f":{facts.state.tone.colour}-badge[{facts.state}]", _open(facts.checks)]
     if facts.digest is not None:
         parts.append(f":gray-badge[:material/fingerprint: {facts.digest[:8]}]")
@@ -104,7 +99,6 @@ def go_on(label: str, page: str, plan: int | str, *, icon: str, key: str) -> Non
 
 
 def open_on(page: str, plan: int | str) -> None:
-    """Open a plan on another page, at once."""
     st.session_state[_OPEN] = str(plan)
     _switch(page)
 
@@ -116,12 +110,10 @@ def open_next(page: str, plan: int | str) -> None:
 
 
 def open_here(name: str) -> None:
-    """Open another plan or set on this page, as soon as it is drawn again. For a button's callback."""
     st.session_state[_OPEN] = name
 
 
 def follow() -> None:
-    """Go where `open_next` leads, if a button did that."""
     page: str | None = st.session_state.pop(_NEXT, None)
     if page is not None:
         _switch(page)

@@ -23,7 +23,6 @@ _USUAL_MS: Final = 60_000
 
 
 def ask() -> CutoverRequirement | None:
-    """Draw the fields, and return what is required; None for nothing."""
     chosen = st.selectbox(
         terms.said("Before it is applied, the old logs"),
         list(_CHOICES),
@@ -39,7 +38,6 @@ def ask() -> CutoverRequirement | None:
 
 
 def begin(required: CutoverRequirement | None) -> None:
-    """Let the fields say what an earlier version requires."""
     last = None if required is None else required.states[-1]
     st.session_state[STATES] = next((name for name, states in _CHOICES.items() if last in states[-1:]), _NOTHING)
     if required is not None:

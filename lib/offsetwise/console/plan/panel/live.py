@@ -22,8 +22,6 @@ EVERY_S: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreListing:
-    """What the page shows of the store."""
-
     plans: tuple[PlanRow, ...]
     waiting: tuple[Waiting, ...]
     sets: tuple[tuple[SetRow, SetStanding], ...] = ()
@@ -34,7 +32,6 @@ class StoreListing:
 
 
 def listed(seat: Seat) -> StoreListing:
-    """Read the plans, and which wait for the person."""
     return StoreListing(
         plans=seat.board.plans(seat.person),
         waiting=seat.board.waiting_for(seat.person),
@@ -43,7 +40,6 @@ def listed(seat: Seat) -> StoreListing:
 
 
 def with_plan(listing: StoreListing, sheet: Sheet | None) -> StoreListing:
-    """Return it with what was said about the chosen plan; None where there is none."""
     if sheet is None:
         return listing
     return replace(listing, comments=len(sheet.comments), decisions=len(sheet.decisions))

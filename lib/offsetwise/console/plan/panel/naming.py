@@ -1,5 +1,3 @@
-"""What a plan is called on every screen: its number, and the job as the migration file names it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +14,6 @@ _LONGEST: Final = 60
 
 
 def plan_name(row: PlanRow) -> str:
-    """Return the name of a plan, such as "Plan 1 · orders"."""
     return f"Plan {row.id} · {job_name(row, answers.current().offered)}"
 
 
@@ -32,7 +29,6 @@ def job_name(row: PlanRow, offered: Iterable[Offered]) -> str:
 
 
 def set_name(row: SetRow) -> str:
-    """Return the name of a set of plans, such as "Set 1 · wave pilot"."""
     of = many(len(row.members), "plan") if row.wave is None else f"wave {row.wave}"
     return f"Set {row.id} · {shortened(of)}"
 
@@ -45,5 +41,4 @@ def migration_of(row: PlanRow | SetRow, offered: Iterable[Offered]) -> Offered |
 
 
 def shortened(name: str) -> str:
-    """Shorten a name for a heading."""
     return cut(name, _LONGEST)

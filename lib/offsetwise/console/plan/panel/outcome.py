@@ -49,8 +49,6 @@ _NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardAnswer:
-    """What the board answered the last time somebody pressed a button in this session."""
-
     plan: About
     answer: Answer | Exception
     remarked: bool = False
@@ -58,12 +56,10 @@ class BoardAnswer:
 
     @property
     def done(self) -> bool:
-        """Whether what the button asks for was done."""
         return isinstance(self.answer, _DONE)
 
 
 def last_answer(plan: About) -> BoardAnswer | None:
-    """Return what was answered last, if it is about this plan."""
     result: BoardAnswer | None = st.session_state.get(_TOLD)
     return result if result is not None and result.plan == plan else None
 
@@ -94,7 +90,6 @@ def ask(
 
 
 def open_submitted(name: str) -> None:
-    """Show the set that was just submitted in the place of the one that was shown, with what is said of it."""
     result = last_answer(name)
     if result is not None and isinstance(result.answer, SubmittedSet):
         opened = f"set-{result.answer.number}"
@@ -186,7 +181,6 @@ def _of_set(answer: DecidedSet | SubmittedSet | WithdrawnSet | RefusedOf) -> Mes
 
 
 def drifts_in_words(drifts: tuple[Drift, ...]) -> str:
-    """Return what changed on the clusters, a line each. Markdown."""
     lines = [f"- {markdown(drift.told)}" for drift in drifts[:_NAMED]]
     more = len(drifts) - _NAMED
     return "\n".join([*lines, *([f"- and {many(more, 'more thing')}"] if more > 0 else [])])

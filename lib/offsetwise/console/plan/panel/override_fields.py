@@ -12,7 +12,6 @@ from offsetwise.store.review_rows import DecisionRow
 
 
 def draw(plan: int | str, not_met: Sequence[str]) -> None:
-    """Draw a field for each check that is not met, by its name, and what it is for."""
     if not_met:
         st.markdown(
             ":gray[To approve, write why the plan may be applied although a check is not met. The reasons stand in the "
@@ -28,7 +27,6 @@ def draw(plan: int | str, not_met: Sequence[str]) -> None:
 
 
 def typed(plan: int | str) -> dict[str, str]:
-    """Return the reasons that are typed, by the name of the check."""
     begin = _key(plan, "")
     return {
         str(key).removeprefix(begin): str(value)
@@ -38,7 +36,6 @@ def typed(plan: int | str) -> dict[str, str]:
 
 
 def in_words(sheet: Sheet, decision: DecisionRow) -> str:
-    """Return what a decision overrides, a line each; nothing where it overrides nothing."""
     own = (decision.by.issuer, decision.by.subject, decision.digest)
     checks = (
         overridden

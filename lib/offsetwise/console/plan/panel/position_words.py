@@ -28,7 +28,6 @@ def moves(position: PlannedPosition) -> bool:
 
 
 def mark(position: PlannedPosition) -> Verdict:
-    """Return how the place is known, or that a person chose it."""
     if position.override is not None:
         return Verdict(icon="✎", word="override", tone=Tone.WRONG)
     if position.start is not Start.TRANSLATED:
@@ -38,7 +37,6 @@ def mark(position: PlannedPosition) -> Verdict:
 
 @cached(8)
 def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
-    """Return which positions of a plan change most, from the old to the new one, and how many change. Markdown."""
     moved = [position for position in _plan.positions if moves(position)]
     counts = wording.changing(len(moved), len(_plan.positions) - len(moved))
     return " · ".join([f":gray[{counts}]", *_largest(moved)])
@@ -65,7 +63,6 @@ def _largest_first(position: PlannedPosition) -> tuple[int, str, int]:
 
 
 def from_old_to_new(position: PlannedPosition) -> str:
-    """Return one position with its old and its new offset, and how well it is known. Markdown."""
     verdict = mark(position)
     numbers = (
         f"{markdown(wording.brief(position.old_offset))} → {new_in_bold(position.old_offset, position.new_offset)}"

@@ -44,7 +44,6 @@ def keep(plan: int | str, text: str) -> None:
 
 
 def of(plan: int | str) -> str:
-    """Return what the person of this session wrote about a plan and did not send."""
     who: str | None = st.session_state.get(_WHO)
     with _lock:
         return _texts.get((who or "", plan), "")

@@ -37,13 +37,11 @@ _NAMED: Final = 10
 
 
 def question(sheet: SetSheet) -> Question[Drifts]:
-    """Return what is asked when somebody wants to know whether anything changed."""
     plans = (PlanOf(digest=m.member.digest, plan=plan) for m, plan in zip(sheet.members, sheet.plans, strict=True))
     return Question.of(Reader.drift_of_set, sheet.row.migration, PlansOf(digest=sheet.digest, plans=tuple(plans)))
 
 
 def before_approving(sheet: SetSheet, shown: ShownSet) -> tuple[GateCheck, ...]:
-    """Draw what to check before approving, with the offer to look at the clusters again; return the checks."""
     st.subheader("Before you approve", anchor=False)
     checks = st.container()
     offer = blocks.Offer(
@@ -65,7 +63,6 @@ def before_approving(sheet: SetSheet, shown: ShownSet) -> tuple[GateCheck, ...]:
 
 
 def _fresh(sheet: SetSheet, member_drifts: Drifts, at: str) -> GateCheck:
-    """Return the check of what a look at the clusters found."""
     jobs = {member.member.digest: job_of(member) for member in sheet.members}
     changed = [f"{jobs[digest]}: {_first_drift(drifts)}" for digest, drifts in member_drifts if drifts]
     if not changed:
@@ -105,7 +102,6 @@ def fields(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
 
 
 def why_off(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
-    """Return why nobody, or not this person, decides now. The board asks everything again when they do."""
     closed = _closed(sheet)
     if closed is not None:
         return NotAllowed(why=closed[0], fix=closed[1])
@@ -116,7 +112,6 @@ def why_off(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
 
 
 def _closed(sheet: SetSheet) -> tuple[str, str] | None:
-    """Return why nobody can decide about a set now, and what would change that; None if they can."""
     status, author = sheet.status, sheet.row.by.name
     if status.state is SetState.CHANGED:
         plans = ", ".join(map(str, status.changed[:_NAMED]))
@@ -136,7 +131,6 @@ def _closed(sheet: SetSheet) -> tuple[str, str] | None:
 def draw_bar(
     seat: Seat, sheet: SetSheet, checks: tuple[GateCheck, ...], off: NotAllowed | None, live: Callable[[], None]
 ) -> None:
-    """Draw the bar: how the set stands, what came of the last button, and the next step."""
     name, status = name_of(sheet.row), sheet.status
     facts = bar.PlanFacts(
         name=set_name(sheet.row),
@@ -186,7 +180,6 @@ def _again(seat: Seat, sheet: SetSheet) -> None:
 
 
 def _withdrawal(seat: Seat, sheet: SetSheet) -> None:
-    """Offer its author to take all of it back."""
     if sheet.status.state not in (SetState.SUBMITTED, SetState.APPROVED, SetState.CHANGED):
         return
     if seat.board.why_not_set(seat.person, Verb.WITHDRAW, sheet) is not None:
@@ -197,12 +190,10 @@ def _withdrawal(seat: Seat, sheet: SetSheet) -> None:
 
 
 def typed_key(sheet: SetSheet) -> str:
-    """Name what is typed to confirm."""
     return f"typed-{name_of(sheet.row)}"
 
 
 def remark_key(sheet: SetSheet) -> str:
-    """Name the text of a remark in the session."""
     return f"remark-{name_of(sheet.row)}"
 
 
@@ -232,7 +223,6 @@ def decide(sheet: SetSheet, verdict: Verdict) -> None:
 
 
 def _drifts(sheet: SetSheet) -> dict[int, tuple[Drift, ...]]:
-    """Return what changed on the clusters by the number of the plan, where somebody looked."""
     answer = answers.current().cached(question(sheet))
     drifts_by_digest = (
         {} if answer is None else {digest: drifts for digest, drifts in answer.value if isinstance(drifts, tuple)}
@@ -245,12 +235,10 @@ def _drifts(sheet: SetSheet) -> dict[int, tuple[Drift, ...]]:
 
 
 def submit_again(sheet: SetSheet) -> None:
-    """Submit the newest version of each plan, and open the set that these make."""
     name = name_of(sheet.row)
     outcome.ask(name, lambda board_, person: board_.submit_set_again(person, sheet.row.id, sheet.digest))
     outcome.open_submitted(name)
 
 
 def withdraw(sheet: SetSheet) -> None:
-    """Take back every plan that is open."""
     outcome.ask(name_of(sheet.row), lambda board_, person: board_.withdraw_set(person, sheet.row.id, sheet.digest))

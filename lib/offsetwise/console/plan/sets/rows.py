@@ -27,8 +27,6 @@ from offsetwise.wording.verdicts import Tone, Verdict
 @told_apart_by(lambda row: row.name)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionOfSet:
-    """One position of one plan of a set."""
-
     job: str
     """With its kind."""
     plan: int
@@ -36,14 +34,11 @@ class PositionOfSet:
 
     @property
     def name(self) -> str:
-        """Its job and its partition, which no other one of the set has."""
         return f"{self.job}: {self.row.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLine:
-    """One plan of a set, or a job that has none, in a line."""
-
     job: str
     plan: int | None
     state: Verdict
@@ -144,7 +139,6 @@ _NO_PLAN: Final = Verdict(icon="–", word="no plan", tone=Tone.CAREFUL)
 
 @cached(2)
 def shown(sheet: SetSheet) -> ShownSet:
-    """Return the positions of a set, those that most need a look first, and the checks of its plans."""
     rows = [
         PositionOfSet(job=member.entry.job, plan=member.row.id, row=row)
         for member, plan in zip(sheet.members, sheet.plans, strict=True)
@@ -167,7 +161,6 @@ def shown(sheet: SetSheet) -> ShownSet:
 
 
 def _short(job: str) -> str:
-    """Return the name of a job without its kind."""
     return job.partition(" ")[2]
 
 
@@ -185,7 +178,6 @@ def largest(rows: Sequence[PositionOfSet]) -> str:
 
 
 def job_of(member: MemberSheet) -> str:
-    """Return the short name of a job, which two kinds of jobs may have."""
     return _short(member.entry.job)
 
 
@@ -213,7 +205,6 @@ def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:
 
 
 def _plan_lines(sheet: SetSheet, rows: Sequence[PositionOfSet]) -> Iterator[PlanLine]:
-    """Yield the plans of a set with what was counted in each; the rows begin with the worst."""
     attention: dict[int, Attention] = {}
     changed, unsafe = Counter[int](), Counter[int]()
     for entry in rows:
@@ -235,7 +226,6 @@ def _plan_lines(sheet: SetSheet, rows: Sequence[PositionOfSet]) -> Iterator[Plan
 
 
 def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
-    """Return the plans of a set as they stand and the jobs that have none, those that most need a look first."""
     plans = shown(sheet).plans
     results = [replace(line, state=_state(member)) for line, member in zip(plans, sheet.members, strict=True)]
     results += [
@@ -257,14 +247,12 @@ def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
 
 @cached(8)
 def filtered(shown_set: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[PositionOfSet, ...]:
-    """Return the positions of some jobs, of all where none is named; without those that are quiet unless asked for."""
     hidden = frozenset() if quiet else shown_set.quiet
     return tuple(entry for entry in shown_set.rows if (not jobs or entry.job in jobs) and entry.name not in hidden)
 
 
 @cached(8)
 def line_table(_lines: Sequence[PlanLine], cells: str, colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
-    """Return the coloured table of these plans."""
     return table.prepared(PLANS, _lines, colours)
 
 
@@ -276,5 +264,4 @@ def _state(member: MemberSheet) -> Verdict:
 
 @cached(16)
 def position_table(key: str, rows: tuple[PositionOfSet, ...], colours: Palette) -> table.Prepared:  # noqa: ARG001 - the key
-    """Return the coloured table of these positions."""
     return table.prepared(POSITIONS, rows, colours)

@@ -131,7 +131,6 @@ def _cost(sheet: SetSheet, shown_set: ShownSet) -> None:
 
 
 def _positions(shown_set: ShownSet) -> None:
-    """Draw the table over all plans, and everything about the selected position."""
     with guard.block("positions"):
         rows = _filtered(shown_set)
         if not rows:
@@ -161,7 +160,6 @@ def _filtered(shown_set: ShownSet) -> tuple[PositionOfSet, ...]:
 
 
 def _plans(sheet: SetSheet) -> None:
-    """Draw the plans, worst first, and the way to the selected one."""
     with guard.block("plans"):
         rows = lines(sheet)
         page = rows[table.page(len(rows), f"plans-{sheet.digest[:8]}", label="Plans")]
@@ -185,13 +183,11 @@ def _to_plan(plan: int, key: str) -> None:
 
 
 def _open(label: str, name: str, icon: str, *, key: str) -> None:
-    """Lead to another plan or set of this page, from inside a part of it too."""
     if st.button(label, icon=icon, key=key, on_click=bar.open_here, args=(name,)):
         st.rerun()
 
 
 def of_plan(seat: Seat, plan: int) -> None:
-    """Draw of which set a plan is one, and lead there; nothing where it is of none."""
     sets = seat.board.sets_of(seat.person, plan)
     if sets:
         label = f"One of the {many(len(sets[0].members), 'plan')} of {markdown(naming.set_name(sets[0]))}"
@@ -210,7 +206,6 @@ def _kit(
 
 
 def _export(seat: Seat, sheet: SetSheet) -> None:
-    """Offer everything that `apply` needs of an approved set, in one file."""
     if sheet.status.mark is not SheetMark.APPROVED:
         return
     known = naming.migration_of(sheet.row, answers.current().offered)

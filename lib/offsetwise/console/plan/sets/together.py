@@ -1,5 +1,3 @@
-"""The plans of many jobs drafted together: which jobs, what they write, what came of it, and submitted as one set."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -41,8 +39,6 @@ _REFUSED: Final = Verdict(icon="!", word="no plan", tone=Tone.WRONG)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftedLine:
-    """A job, and what came of drafting it."""
-
     job: str
     state: Verdict
     positions: int | None
@@ -64,7 +60,6 @@ LINES: Final[Columns[DraftedLine]] = (
 
 
 def draw(answers: Answers, migration: Offered, seat: board.Seat, lines: Sequence[JobLine]) -> None:
-    """Draw the choice of jobs and targets, the drafting, and what came of it; `lines` are all jobs of the migration."""
     message = outcome.message(_SAID)
     with st.expander(TITLE, icon=":material/stacks:", expanded=message is not None or _under_way(answers)):
         if message is not None:
@@ -197,7 +192,6 @@ def _why_left_out(line: JobLine) -> tuple[str, str]:
 
 
 def _drafted(answer: CachedAnswer[DraftedJobs]) -> None:
-    """Draw what came of it, and the button that submits exactly these plans."""
     drafted_jobs = answer.value
     rows = rows_of(drafted_jobs)
     replayed, skipped = (
@@ -234,12 +228,10 @@ def _drafted(answer: CachedAnswer[DraftedJobs]) -> None:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """Return a sum; None where a part of it is not known."""
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def rows_of(drafted_jobs: DraftedJobs) -> list[DraftedLine]:
-    """Return what came of each job, those without a plan first."""
     refused = [
         DraftedLine(
             job=refusal.job,
@@ -267,7 +259,6 @@ def rows_of(drafted_jobs: DraftedJobs) -> list[DraftedLine]:
 
 
 def submit(drafted: DraftedSet) -> None:
-    """Keep the plans and submit them as one set."""
     outcome.ask(_SAID, lambda board_, person: board_.submit_set(person, drafted))
 
 

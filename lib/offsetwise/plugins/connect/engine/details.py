@@ -1,5 +1,3 @@
-"""What is said of a connector beside its positions."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -10,11 +8,8 @@ from offsetwise.model import Checkpoint, Details
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectDetails(Details):
-    """Workers tell nothing but offsets."""
-
     @property
     def kind(self) -> str:
-        """What people call it."""
         return "reading of the connector"
 
 

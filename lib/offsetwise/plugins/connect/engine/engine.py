@@ -1,5 +1,3 @@
-"""Sink connectors of Kafka Connect: what the other stages ask of them."""
-
 from __future__ import annotations
 
 import re

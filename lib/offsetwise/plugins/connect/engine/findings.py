@@ -1,5 +1,3 @@
-"""What the reader of connectors finds wrong."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

@@ -14,8 +14,6 @@ from offsetwise.plugins.connect.engine.workers import Workers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedConnector:
-    """One connector, as the list of its workers has it."""
-
     address: ConnectorAddress
     is_sink: bool
     state: str

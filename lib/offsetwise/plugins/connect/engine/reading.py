@@ -27,8 +27,6 @@ _SERVERS: Final = "override.bootstrap.servers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connector:
-    """One connector as its workers told it."""
-
     uri: str
     name: str
     workers: Workers
@@ -178,7 +176,6 @@ def status_of(address: ConnectorAddress, body: Any) -> tuple[str, list[Any], boo
 
 
 def _state(address: ConnectorAddress, body: Any) -> tuple[bool, str]:
-    """Return whether a connector is a sink, and what shows that it is not stopped."""
     state, tasks, is_sink = status_of(address, body)
     if state != STOPPED:
         return is_sink, state
@@ -186,7 +183,6 @@ def _state(address: ConnectorAddress, body: Any) -> tuple[bool, str]:
 
 
 def unknown_answer(address: ConnectorAddress, expected: str) -> StorageError:
-    """Return the error of an answer that workers do not give."""
     return StorageError(
         f"{address.uri}: expected {expected} of a connector as Kafka Connect tells them, found another answer. Nothing "
         "was read.",
@@ -226,7 +222,6 @@ def _restart(connector: Connector) -> str:
 
 
 def _digest(connector: Connector) -> str:
-    """Return the fingerprint of what decides where the connector goes on."""
     data = (
         request_body(dict(connector.offsets))
         if connector.is_sink

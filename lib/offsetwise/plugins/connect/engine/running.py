@@ -27,8 +27,6 @@ _PATH: Final = re.compile(r"(.*)/connectors/([^/]+)(?:/status|/offsets|/config|/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningConnector:
-    """One connector as its workers describe it."""
-
     name: str
     state: str
     tasks: Mapping[str, int]

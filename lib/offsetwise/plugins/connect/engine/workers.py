@@ -77,7 +77,6 @@ class Workers:
 
     @property
     def path(self) -> str:
-        """The path of the connector."""
         return f"/connectors/{quote(self.address.connector, safe='')}"
 
     def get(self, below: str = "") -> Any:
@@ -182,7 +181,6 @@ def message(answer: HttpReply) -> str:
 
 
 def unusable(uri: str, expected: str) -> StorageError:
-    """Return the error of addresses at which no worker of the connector's answers as one does."""
     return StorageError(
         f"{uri}: expected {expected}. Nothing was read.",
         fix="Check the addresses under `connect` in the migration file: each is http://HOST:PORT or https://HOST:PORT "
@@ -205,6 +203,5 @@ def _who(uri: str, worker: str, answer: HttpReply) -> tuple[str, str | None]:
 
 
 def away_sentence(workers: Workers) -> str:
-    """Return which workers did not answer, as a sentence; empty where all did."""
     count = len(workers.away)
     return f" {many(count, 'worker')} did not answer: {'; '.join(workers.away)[:300]}." if count else ""

@@ -170,7 +170,6 @@ def require_same(connector: Connector, group: GroupState | None) -> None:
 
 
 def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
-    """Return the error of a connector whose group on the new cluster is not the one that its workers write to."""
     return ApplyError(
         f"{connector.uri}: expected that group {connector.group!r} on the new Kafka cluster holds the offsets that the "
         f"workers tell, found that it {state}: the connector reads another cluster.",
@@ -180,7 +179,6 @@ def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
 
 
 def some_of(rows: list[str]) -> str:
-    """Return the first few as a part of a sentence, and how many more there are."""
     return first_of(rows, _NAMED, between="; ")
 
 
@@ -192,5 +190,4 @@ def _stale(connector: Connector, expected: str) -> StalePlanError:
 
 
 def offset_text(offset: int | None) -> str:
-    """Return an offset in a sentence, or that there is none."""
     return "nothing" if offset is None else f"{offset:,}"

@@ -23,12 +23,10 @@ _STOP: Final = (
 
 
 def address_of(text: str) -> str:
-    """Return the address of a connector as documents have it; see `JobModule`."""
     return parse_address(text).uri
 
 
 def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Readers) -> VerifiedJob:
-    """Ask a running connector whether it went on from the offsets that were written; see `JobModule`."""
     address = parse_address(text)
     address = replace(address, sign_on=readers.migration.job_sign_on(address.workers[0]))
     names = {step: readers.migration.connector(step.target.group or "").address.connector for step in steps}

@@ -1,5 +1,3 @@
-"""The one request that changes the offsets of a connector, and what its answer says."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""The offsets of a sink connector on the new cluster, as its workers take them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +27,6 @@ STOP: Final = "Stop the connector: PUT /connectors/NAME/stop. Then give the same
 
 
 def job_module() -> JobModule:
-    """Import what asks the workers where a running connector began."""
     from offsetwise.plugins.connect.target import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
 
     return job
@@ -53,7 +50,6 @@ def not_to_write(connector: Connector) -> str:
 
 
 def image(connector: Connector) -> dict[str, str | int | None]:
-    """Return what is at a connector that is stopped, to be reviewed and put back."""
     values: dict[str, str | int | None] = {PLACE: connector.uri, KAFKA: connector.workers.cluster_id}
     if connector.elsewhere is not None:
         values["bootstrap.servers"] = connector.elsewhere
@@ -61,14 +57,12 @@ def image(connector: Connector) -> dict[str, str | int | None]:
 
 
 def reviewed(plan: Plan, target: Target) -> Mapping[str, str | int | None]:
-    """Return what was at the connector when the plan was drafted."""
     return next(
         (target_before.before for target_before in plan.requirements.targets if target_before.target == target), {}
     )
 
 
 def offsets_before(plan: Plan, target: Target) -> dict[TopicPartition, int]:
-    """Return the offsets that a connector had when the plan was drafted."""
     offsets = {}
     for key, value in reviewed(plan, target).items():
         topic, dash, partition = key.rpartition("-")
@@ -106,7 +100,6 @@ class ConnectorTarget(TargetType):
     )
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         if comparison.engine != ENGINE:
             yield no_checkpoint.problem(
                 "The positions were read from no connector of Kafka Connect.",
@@ -117,7 +110,6 @@ class ConnectorTarget(TargetType):
         yield from sources(comparison)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield that nobody has read what the connector has now, as of a plan from the files of a comparison."""
         for target in plan.targets:
             if target.kind == _NAME and PLACE not in reviewed(plan, target):
                 yield no_checkpoint.problem(
@@ -126,11 +118,9 @@ class ConnectorTarget(TargetType):
                 )
 
     def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
-        """Return the connectors that were read with a comparison; see `TargetType`."""
         return [read.name for read in comparison.services if read.target == _NAME]
 
     def services(self, migration: Migration) -> Sequence[str]:
-        """Return the connectors of the new cluster that the migration file names; see `TargetType`."""
         return [config.name for config in migration.connect if config.cluster is Cluster.NEW]
 
     def before_of(
@@ -155,7 +145,6 @@ class ConnectorTarget(TargetType):
         return image(connector)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         location = reviewed(plan, step.target).get(PLACE)
         if step.place != location:
             yield f"its location is {step.place[:300]!r}, and the plan's connector is {location!r}"

@@ -10,7 +10,6 @@ from offsetwise.plugins.connect.target.spec import connector_of
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as every target's
-    """Compare the offsets of a connector with the plan."""
     connector = connector_of(readers.migration, step.target)
     now = readers.cluster(Cluster.NEW, topics_of(plan), (connector.group,))
     written_for = plan.requirements.new.cluster_id

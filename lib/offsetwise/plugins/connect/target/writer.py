@@ -33,8 +33,6 @@ ReadNew = Callable[[Migration, Plan, str], Snapshot]
 
 @dataclass(frozen=True, slots=True)
 class ConnectorWriter(Writer):
-    """Writes to connectors that a migration file names."""
-
     migration: Migration
     read_new: ReadNew = checks.read_new
 
@@ -115,7 +113,6 @@ class ConnectorWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Compare the offsets of the connector with those that the step left."""
         try:
             connector = connector_of(self.migration, step.target)
             checks.require_stopped(connector, "What it has read is not known.")
@@ -136,7 +133,6 @@ class ConnectorWriter(Writer):
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{connector.uri}: {checks.some_of(apart)}.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Return which offsets are not as they were before; see `Writer`."""
         observation = self.look(plan, undone, context)
         return None if observation.standing is StepStanding.AS_WRITTEN else observation.told
 
@@ -186,5 +182,4 @@ class ConnectorWriter(Writer):
 
 
 def writer(migration: Migration) -> Writer:
-    """Return the writer; see `WriterModule`."""
     return ConnectorWriter(migration)

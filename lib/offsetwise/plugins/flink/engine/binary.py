@@ -46,12 +46,10 @@ class Cursor:
 
     @property
     def byte_offset(self) -> int:
-        """Where the next byte stands in its file."""
         return self.base + self.at
 
     @property
     def remaining(self) -> int:
-        """How many bytes have not been read."""
         return self.end - self.at
 
     def skip(self, size: int, what: str) -> int:
@@ -67,12 +65,10 @@ class Cursor:
         return at
 
     def take(self, size: int, what: str) -> bytes:
-        """Read bytes; see `skip`."""
         at = self.skip(size, what)
         return self.data[at : at + size]
 
     def byte(self, what: str) -> int:
-        """Read one unsigned byte."""
         at = self.at
         if at >= self.end:
             self.skip(1, what)
@@ -80,17 +76,14 @@ class Cursor:
         return self.data[at]
 
     def int32(self, what: str) -> int:
-        """Read a signed int."""
         value: int = _INT(self.data, self.skip(4, what))[0]
         return value
 
     def int64(self, what: str) -> int:
-        """Read a signed long."""
         value: int = _LONG(self.data, self.skip(8, what))[0]
         return value
 
     def uint16(self, what: str) -> int:
-        """Read an unsigned short."""
         value: int = _SHORT(self.data, self.skip(2, what))[0]
         return value
 
@@ -124,7 +117,6 @@ class Cursor:
         return value
 
     def longs(self, count: int, what: str) -> array[int]:
-        """Read longs, which take no more memory than in the file."""
         values = array("q", self.take(8 * count, what))
         if sys.byteorder == "little":
             values.byteswap()
@@ -151,7 +143,6 @@ class Cursor:
             raise self.damaged(f"expected {what} as text, found bytes that are none") from None
 
     def skip_text(self, what: str) -> int:
-        """Pass over a text without looking at it, and give its length in bytes."""
         size = self.uint16(what)
         self.skip(size, what)
         return size
@@ -166,7 +157,6 @@ class Cursor:
             raise self.damaged(f"expected the end of {what}, found {self.remaining:,} more bytes")
 
     def damaged(self, what: str) -> DamagedError:
-        """Make the error that names this place."""
         return DamagedError(self.byte_offset, what)
 
 

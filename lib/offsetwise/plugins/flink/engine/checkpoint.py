@@ -81,7 +81,6 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Seque
 
 
 def _above(folder: str) -> str:
-    """Return the parent of a folder, relative where the folder is."""
     if folder in ("", ".", ".."):
         return f"{folder or '.'}/.."
     before, slash, _ = folder.rpartition("/")
@@ -227,7 +226,6 @@ def _sources(
 
 
 def _shards(retained: SourceState) -> tuple[CheckpointSource, list[Problem]] | None:
-    """Return a source whose stream has shards instead of partitions; None for any other."""
     from offsetwise.plugins.flink.engine.kinesis.source import read_source as read_shards  # noqa: PLC0415 - sources of a job alone
 
     return read_shards(retained)
@@ -249,7 +247,6 @@ def _state_names(entry: OperatorEntry) -> set[str]:
 
 
 def _named(operators: Sequence[Operator], uids: Sequence[str]) -> tuple[Operator, ...]:
-    """Return operators the uids that people typed, where the hash proves them."""
     known = {operator_id(uid): uid for uid in uids}
     return tuple(replace(operator, uid=operator.uid or known.get(operator.id)) for operator in operators)
 
@@ -271,7 +268,6 @@ def _retained(around: FolderReader | None, name: str) -> tuple[RetainedCheckpoin
 
 
 def _restart(saved: Saved, sources: Sequence[CheckpointSource], problems: Sequence[Problem]) -> str:
-    """Describe in one sentence where the job continues, with its numbers."""
     what = f"{(saved.kind or 'checkpoint').capitalize()} {saved.id}"
     shown = [
         f"{at.topic_partition} at {at.offset:,}" for source in sources for at in source.positions[:SHOWN_PARTITIONS]

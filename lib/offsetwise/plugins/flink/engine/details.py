@@ -1,5 +1,3 @@
-"""What a Flink job keeps in a checkpoint or savepoint beside the positions."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -63,8 +61,6 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkDetails(Details):
-    """The operators of a job, its sinks' transactions, and what the checkpoint says of itself."""
-
     saved: Saved
     operators: tuple[Operator, ...] = ()
     transactions: tuple[Transaction, ...] = ()
@@ -73,7 +69,6 @@ class FlinkDetails(Details):
 
     @property
     def checkpoint_id(self) -> int:
-        """Its number."""
         return self.saved.id
 
     @property
@@ -93,7 +88,6 @@ class FlinkDetails(Details):
 
     @property
     def stop(self) -> str:
-        """What stops the job; a plan needs the savepoint that it is stopped with."""
         return (
             "Stop the job with a savepoint when its wave begins, and enter the savepoint's path in the migration file"
         )
@@ -105,19 +99,16 @@ class FlinkDetails(Details):
 
     @property
     def kind(self) -> str:
-        """`savepoint`, or `checkpoint` also where it does not tell."""
         return self.saved.kind or "checkpoint"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Its kind and id, then how it is written."""
         saved = self.saved
         notes = (saved.format, None if saved.aligned else "unaligned", "compressed" if saved.compressed else None)
         return (f"{self.kind} {saved.id}", f"format {saved.format_version}", *(note for note in notes if note))
 
     @property
     def state_bytes(self) -> int:
-        """The size of all states of all operators."""
         return sum(state.size_bytes for operator in self.operators for state in operator.states)
 
     @property
@@ -127,12 +118,10 @@ class FlinkDetails(Details):
 
     @property
     def has_watermark(self) -> bool:
-        """Whether an operator keeps one, as those of SQL windows do."""
         return any(state.name == "watermark" for operator in self.operators for state in operator.states)
 
     @property
     def transactional_id_prefixes(self) -> tuple[str, ...]:
-        """Of its KafkaSinks' writers, sorted."""
         return tuple(
             sorted(
                 {operator.transactional_id_prefix for operator in self.operators if operator.transactional_id_prefix}
@@ -152,7 +141,6 @@ def flink_details(checkpoint: Checkpoint) -> FlinkDetails:
 
 
 def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
-    """Return the operators with their states, and the transactions that the checkpoint holds open."""
     read = flink_details(checkpoint)
     return (
         Listing(

@@ -24,8 +24,6 @@ MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StateBlob:
-    """The bytes of one subtask's operator state."""
-
     file: str
     """The name of the file it stands in."""
     data: bytes

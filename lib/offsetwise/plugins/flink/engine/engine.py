@@ -1,5 +1,3 @@
-"""Flink: what the other stages ask of it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

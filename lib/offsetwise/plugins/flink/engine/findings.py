@@ -1,5 +1,3 @@
-"""What the reader of Flink's checkpoints finds wrong or worth knowing."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ from offsetwise.model import Severity
     stage=Stage.READER,
 )
 def checkpoint_unaligned() -> Iterator[str]:
-    """A Flink checkpoint was taken without alignment."""
     yield (
         "It is unaligned: it holds records in flight, read before its offsets. They stay in the state, and it is not "
         "edited."
@@ -73,7 +70,6 @@ def checkpoint_not_retained(number: int | None) -> Iterator[tuple[str, str]]:
     stage=Stage.READER,
 )
 def checkpoint_interval(span: str, most: str) -> Iterator[tuple[str, str]]:
-    """How far apart the checkpoints of a Flink job were taken."""
     yield (
         f"By the times of their files the retained checkpoints were taken {span}: after a failure the job "
         f"reads again what came since the last one, here up to {most}.",

@@ -27,7 +27,6 @@ _SAVEPOINT: Final = re.compile(r"savepoint-([0-9a-f]{6})-[0-9a-f]+")
 
 
 def is_flink(entries: Sequence[Entry]) -> bool:
-    """Whether a folder with these names is a Flink checkpoint or savepoint."""
     return any(entry.name == METADATA for entry in entries)
 
 
@@ -102,7 +101,6 @@ def newest_alone(uris: Iterable[str]) -> list[str]:
 
 
 def job_of(uri: str) -> str | None:
-    """Return the job's id, where the folder above a retained checkpoint is named by it."""
     parts = uri.rstrip("/").split("/")
     return parts[-2] if len(parts) > 1 and _JOB.fullmatch(parts[-2]) else None
 
@@ -171,7 +169,6 @@ def in_reach(uri: str, near: Iterable[str]) -> Iterator[str]:
 
 
 def retained_number(uri: str) -> int | None:
-    """Return the number in the name of a retained checkpoint's folder; None of a savepoint."""
     matched = _RETAINED.fullmatch(uri.rpartition("/")[2])
     return None if matched is None else int(matched[1])
 
@@ -181,7 +178,6 @@ def _is_job(name: str, begins: str) -> bool:
 
 
 def _names(folder: str) -> tuple[Entry, ...] | None:
-    """Return the names in a folder; None where it cannot be listed."""
     try:
         return open_tree(folder or ".").entries()
     except StorageError:

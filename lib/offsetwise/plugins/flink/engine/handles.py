@@ -200,7 +200,6 @@ def channel_state(cursor: Cursor, version: int, *, outgoing: bool) -> int:
 
 
 def _inline_changes(cursor: Cursor, kinds: set[str]) -> int:
-    """Pass over changes that stand in this file."""
     cursor.skip(24, "a range of changes")
     size = 0
     for _ in range(cursor.count("changes", least=8)):

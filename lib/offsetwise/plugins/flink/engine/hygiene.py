@@ -31,7 +31,6 @@ def hygiene(saved: Saved, *, kept_when_cancelled: bool | None) -> Iterator[Probl
 
 
 def _interval(saved: Saved) -> Iterator[Problem]:
-    """Report the interval from checkpoints that follow each other by number, by the times of their files."""
     times = {saved.id: saved.written_ms, **{checkpoint.id: checkpoint.written_ms for checkpoint in saved.retained}}
     apart = intervals_ms(times)
     if not apart or min(apart) < COPIED_MS:

@@ -52,14 +52,11 @@ class Split(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Which partition it is."""
         return TopicPartition(self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
 class Enumerator:
-    """What the coordinator of a KafkaSource knows of its partitions."""
-
     version: int
     splits: tuple[Split, ...]
 
@@ -86,7 +83,6 @@ def read_split(cursor: Cursor) -> Split:
 
 
 def _versioned(cursor: Cursor, what: str) -> int:
-    """Read the lengths around an element, which must agree, and give its version."""
     outer = cursor.int32(f"the length of {what}")
     if outer != cursor.remaining:
         raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {outer:,}")

@@ -36,8 +36,6 @@ _FORMAT: Final = re.compile(rb"t\x00(?:\x09(CANONICAL)|\x06(NATIVE))")
 
 
 class UnknownMetadataVersionError(DamagedError):
-    """The file is one of a version that is not read."""
-
     def __init__(self, at: int, what: str, *, is_older: bool) -> None:
         super().__init__(at, what)
         self.is_older = is_older
@@ -58,8 +56,6 @@ class NamedState:
 
 @dataclass(frozen=True, slots=True)
 class OperatorHandle:
-    """The operator state of one subtask."""
-
     at: int
     """Where it begins in `_metadata`."""
     states: tuple[NamedState, ...]
@@ -68,8 +64,6 @@ class OperatorHandle:
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The state of one parallel instance."""
-
     index: int
     managed: OperatorHandle | None = None
     raw: OperatorHandle | None = None
@@ -82,8 +76,6 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class OperatorEntry:
-    """One operator of the job."""
-
     id: str
     """32 hexadecimal digits."""
     name: str
@@ -100,8 +92,6 @@ class OperatorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a `_metadata` file says."""
-
     version: int
     checkpoint_id: int
     operators: tuple[OperatorEntry, ...]

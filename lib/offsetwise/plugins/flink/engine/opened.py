@@ -41,8 +41,6 @@ Elsewhere = Callable[[str], bytes | StorageError]
 
 @dataclass(slots=True)
 class Opened:
-    """The bytes of every operator state that is looked into, and what could not be opened."""
-
     data: bytes
     files: dict[str, bytes]
     blobs: dict[tuple[str, int], StateBlob] = field(default_factory=dict)
@@ -56,7 +54,6 @@ class Opened:
 
     @classmethod
     def of(cls, folder: FolderReader, data: bytes, metadata: Metadata, elsewhere: Elsewhere | None) -> Opened:
-        """Open what the sources and sinks keep, wherever it stands."""
         requested = list(_handles(metadata))
         names = {handle.path for _, _, handle in requested if handle.kind == "relative" and _is_plain(handle.path)}
         coordinators = [entry.coordinator for entry in metadata.operators if entry.coordinator is not None]
@@ -96,7 +93,6 @@ class Opened:
     def _bytes(
         self, handle: StreamHandle, read: Mapping[str, bytes | StorageError], elsewhere: Elsewhere | None
     ) -> StateBlob | str:
-        """Return the bytes behind a handle, or why there are none."""
         if handle.kind == "inline":
             return StateBlob(METADATA, self.data, handle.at, handle.at + handle.size)
         if handle.kind == "empty":
@@ -119,7 +115,6 @@ class Opened:
         return StateBlob(handle.path, content, handle.at, handle.at + handle.size)
 
     def coordinator(self, entry: OperatorEntry) -> Cursor | None:
-        """Return the state of an operator's coordinator; None where it has none that can be read."""
         handle = entry.coordinator
         if handle is None:
             return None
@@ -209,7 +204,6 @@ def _keeps(handle: OperatorHandle) -> bool:
 
 
 def label_of(entry: OperatorEntry) -> str:
-    """Return what an operator is called in sentences."""
     return f"operator {entry.uid or entry.name or entry.id!r}"
 
 

@@ -1,5 +1,3 @@
-"""The operators of a Flink checkpoint, with the sizes of their states over all subtasks."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -36,7 +34,6 @@ def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Opera
 
 
 def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
-    """Return the states of one operator, with their sizes over all subtasks."""
     states = [*_named(entry, raw=False), *_named(entry, raw=True)]
     keyed = [subtask for subtask in entry.subtasks if subtask.keyed_kinds]
     if keyed:
@@ -100,7 +97,6 @@ def _named(entry: OperatorEntry, *, raw: bool) -> list[OperatorState]:
 
 
 def _bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Return the offsets of elements; none where they are damaged, which is said where they are read."""
     try:
         return element_bounds(handle)
     except DamagedError:

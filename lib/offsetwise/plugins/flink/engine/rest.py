@@ -28,8 +28,6 @@ _NAMED: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkAddress:
-    """Where a job of Flink is asked."""
-
     url: str
     """Of the REST API."""
     job_id: str | None
@@ -63,14 +61,11 @@ class FlinkAddress:
 
     @property
     def text(self) -> str:
-        """What documents call it."""
         return self.url if self.job_id is None else f"{self.url}/jobs/{self.job_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The latest restore of a job."""
-
     checkpoint_id: int
     is_savepoint: bool
     path: str | None
@@ -79,8 +74,6 @@ class Restored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkJob:
-    """One job as its cluster describes it."""
-
     url: str
     id: str
     name: str
@@ -102,7 +95,6 @@ class FlinkJob:
 
     @property
     def address(self) -> str:
-        """What documents call it."""
         return f"{self.url}/jobs/{self.id}"
 
 
@@ -149,7 +141,6 @@ def _vertices(listed: object) -> tuple[str, ...]:
 
 
 def _only_job(service: RestService) -> str:
-    """Return the id of the only job that has not ended."""
     body = service.get("/jobs/overview")
     jobs = body.get("jobs") if isinstance(body, dict) else None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) and _is_id(job.get("jid")) for job in jobs):
@@ -178,7 +169,6 @@ def _details(service: RestService, job_id: str) -> Mapping[str, Any]:
 
 
 def _statistics(service: RestService, job_id: str) -> Mapping[str, Any] | None:
-    """Return the checkpoints of a job; None of one that takes none."""
     path = f"/jobs/{job_id}/checkpoints"
     try:
         body = service.get(path)

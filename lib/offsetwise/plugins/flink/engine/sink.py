@@ -32,8 +32,6 @@ _PREPARED: Final = re.compile(r"(\d{1,19}):(\d{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class WriterState:
-    """One element of a KafkaSink's writer."""
-
     prefix: str
     strategy: NamingStrategy | None = None
     """None before connector 4.0, whose state (version 1) does not say."""
@@ -43,8 +41,6 @@ class WriterState:
 
 @dataclass(frozen=True, slots=True)
 class Committable:
-    """One transaction that a committer holds."""
-
     checkpoint_id: int
     transactional_id: str
     producer_id: int
@@ -115,7 +111,6 @@ def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
 
 
 def _committable(request: Cursor, checkpoint_id: int) -> Committable | None:
-    """Read one committable; None where it is not a KafkaSink's."""
     version = request.int32("the version of a committable")
     size = request.count("bytes of a committable")
     at = request.skip(size, "a committable")
@@ -175,7 +170,6 @@ def _producer(cursor: Cursor) -> tuple[str, int, int]:
 
 
 def _producer_text(cursor: Cursor) -> tuple[int, int]:
-    """Read Kafka's `PreparedTxnState`."""
     match = _PREPARED.fullmatch(cursor.text("a prepared transaction"))
     if match is None or int(match[1]) >= 2**63 or int(match[2]) >= 2**15:
         raise cursor.damaged("expected a prepared transaction, found other text")

@@ -72,7 +72,6 @@ def masked_crc32c(data: bytes) -> int:
 
 
 def _uncompressed(data: bytes, begun: int) -> bytes:
-    """Decode one raw Snappy block: literals, and copies of what was decoded before."""
     length, at = _length(data, begun)
     output = bytearray()
     while at < len(data):

@@ -37,8 +37,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What a checkpoint keeps for one source."""
-
     index: int
     id: str
     label: str
@@ -54,7 +52,6 @@ class SourceState:
 
     @property
     def legacy(self) -> bool:
-        """Whether it is the legacy Kafka consumer's."""
         return self.state == LEGACY_STATE
 
 
@@ -160,7 +157,6 @@ def _once(
 def _strangers(
     retained: SourceState, listed: dict[TopicPartition, Split], observed: set[TopicPartition]
 ) -> Iterator[Problem]:
-    """Check that the coordinator knows every partition that a reader keeps."""
     strange = sorted(observed - listed.keys())
     if strange:
         yield damaged(
@@ -237,7 +233,6 @@ def _stops(retained: SourceState, stops: Sequence[Split]) -> Problem:
 def _dynamic(
     retained: SourceState, splits: Sequence[Split], failed: Sequence[DamagedError]
 ) -> tuple[CheckpointSource, list[Problem]]:
-    """Return a DynamicKafkaSource, with its positions by cluster, and what is wrong with them."""
     problems = _failed(retained, failed) if failed else []
     shown = {cluster: list(its) for cluster, its in _by_cluster(splits).items()}
     for cluster, its in shown.items():
@@ -264,7 +259,6 @@ def _by_cluster(splits: Sequence[Split]) -> dict[str, list[Split]]:
 
 
 def _enumerators(retained: SourceState, problems: list[Problem]) -> tuple[ClusterEnumerator, ...]:
-    """Return what a DynamicKafkaSource's coordinator knows of each cluster; nothing where it cannot be read."""
     if retained.coordinator is None:
         return ()
     begun = retained.coordinator.at
@@ -278,7 +272,6 @@ def _enumerators(retained: SourceState, problems: list[Problem]) -> tuple[Cluste
 
 
 def _shown(by_cluster: Mapping[str, Sequence[Split]], unread: Sequence[tuple[str, Split]]) -> str:
-    """Return a DynamicKafkaSource's positions as text: cluster, topic, partition."""
     results: dict[str, dict[str, dict[str, str]]] = {}
     for cluster, splits in by_cluster.items():
         for split in splits:
@@ -295,12 +288,10 @@ def _several(keys: Sequence[TopicPartition]) -> str:
 
 
 def damaged(message: str) -> Problem:
-    """Report that a checkpoint cannot be relied on."""
     return checkpoint_damaged.problem(message, fix=TAKE_ANOTHER)
 
 
 def _positions(splits: Sequence[Split]) -> tuple[list[SourcePosition], list[MarkedPosition]]:
-    """Return the splits that start at an offset, and those that start at a marker such as the latest record."""
     positions: list[SourcePosition] = []
     marked: list[MarkedPosition] = []
     for split in splits:

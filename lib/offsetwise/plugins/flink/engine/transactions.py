@@ -28,8 +28,6 @@ SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class SinkElements:
-    """The elements that one operator keeps under the two names of sinks."""
-
     operator: str
     label: str
     writer: Sequence[Cursor | DamagedError] = ()
@@ -38,8 +36,6 @@ class SinkElements:
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """What the sinks keep."""
-
     transactions: tuple[Transaction, ...]
     prefixes: Mapping[str, str]
     """The prefix of transactional ids, by operator."""
@@ -132,7 +128,6 @@ def _strategies(states: Iterable[WriterState]) -> Mapping[str, NamingStrategy | 
 
 
 def _overlaps(strategies: Mapping[str, NamingStrategy | None]) -> Iterator[Problem]:
-    """Report which sink of the job would abort another one's transactions."""
     for prefix, strategy in strategies.items():
         for other in strategies:
             if strategy is NamingStrategy.POOLING and other != prefix and other.startswith(prefix):
@@ -174,7 +169,6 @@ def _pending(open_: Sequence[Transaction]) -> Iterator[Problem]:
 
 
 def _meaning(open_: Sequence[Transaction]) -> str:
-    """Describe what a restore does with them, by the schemas that they are kept in."""
     schemas = {transaction.schema for transaction in open_}
     sentences = []
     if RESUMED in schemas:

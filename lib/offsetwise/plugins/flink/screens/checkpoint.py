@@ -1,5 +1,3 @@
-"""What the Checkpoint screen shows of a Flink job: its operators, its transactions, its other checkpoints."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -67,7 +65,6 @@ _OF_RECORDING: Final = "Since it was written, as the recording says."
 
 
 def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:
-    """Draw everything below the restart and its banners."""
     shown = reading.value.checkpoint
     _metrics(reading.value, recorded=migration.recorded)
     operators = {
@@ -123,7 +120,6 @@ def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
 
 
 def _facts(saved: Saved, *, recorded: bool = False) -> str:
-    """Describe what a checkpoint tells of itself."""
     dated = "Recorded as written" if recorded else "File dated"
     sentences = [f"{dated} **{clock(saved.written_ms)}**", f"format of _metadata **{saved.format_version}**"]
     if saved.format is not None:
@@ -134,7 +130,6 @@ def _facts(saved: Saved, *, recorded: bool = False) -> str:
 
 
 def _failure(shown: Checkpoint, named: Checkpoint | None) -> None:
-    """Show what a job that goes on from here would read again."""
     blocks.section("What a failure would read again")
     if named is not None and named.uri != shown.uri:
         _further_back(shown, named)

@@ -38,8 +38,6 @@ _MOST: Final = 2**16 - 1
 
 
 class MovedCluster(NamedTuple):
-    """Which cluster of a DynamicKafkaSource is the old one of a migration."""
-
     cluster: str
     """Its id. It stays: the metadata service names the new cluster by it."""
     servers: str
@@ -47,7 +45,6 @@ class MovedCluster(NamedTuple):
 
     @classmethod
     def of(cls, job: StatedJob) -> MovedCluster | None:
-        """Return what a plan states; None where it states none."""
         if job.dynamic_cluster is None or job.dynamic_servers is None:
             return None
         return cls(job.dynamic_cluster, job.dynamic_servers)
@@ -102,7 +99,6 @@ def dynamic_pieces(cursor: Cursor, moves: Moves, moved: MovedCluster) -> list[Pi
 
 
 def begins_new_at_earliest(cursor: Cursor | None, moved: MovedCluster) -> bool:
-    """Whether the source begins partitions of the cluster that it has not seen at their earliest record."""
     if cursor is None:
         return False
     its = _of_cluster(read_dynamic_enumerator(Cursor(cursor.data, cursor.at, cursor.end)), moved)

@@ -61,8 +61,6 @@ _TAKE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedSavepoint:
-    """A savepoint after the edit."""
-
     files: Mapping[str, bytes]
     """`_metadata`, and every state file that has other bytes."""
     changes: Mapping[str, tuple[NumberChange, ...]]
@@ -71,8 +69,6 @@ class EditedSavepoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """How the state of one source becomes another one."""
-
     state: str
     """The name of the state that its readers keep."""
     element: Callable[[bytes], tuple[TopicPartition, bytes]]
@@ -87,8 +83,6 @@ class Rewrite:
 
 @dataclass(slots=True)
 class Making:
-    """What has been decided so far."""
-
     opened: Opened
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
     """By the file that they are in."""
@@ -96,11 +90,9 @@ class Making:
     """By operator, topic and partition: the file that a reader keeps its position in."""
 
     def add(self, file: str, pieces: Iterable[Piece]) -> None:
-        """Change a file."""
         self.pieces.setdefault(file, []).extend(pieces)
 
     def files(self, contents: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Return `_metadata`, and the files that have other bytes."""
         results = {name: spliced(contents[name], pieces) for name, pieces in self.pieces.items() if pieces}
         return {METADATA: contents[METADATA], **results}
 
@@ -199,7 +191,6 @@ def _moves_of(source: CheckpointSource, moves: Mapping[str, tuple[Move, ...]], u
 
 
 def is_of(source: CheckpointSource, named: str) -> bool:
-    """Return whether a name, a uid or an operator's id, is that of a source."""
     return named == source.id or operator_id(named) == source.id
 
 
@@ -293,7 +284,6 @@ def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Itera
 
 
 def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
-    """Write the new size of state that has grown or shrunk."""
     if grown:
         width = 4 if handle.kind == "inline" else 8
         making.add(
@@ -302,7 +292,6 @@ def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
 
 
 def _offsets_of(source: CheckpointSource) -> dict[TopicPartition, int | None]:
-    """Return the offset of each partition that a source keeps; None where it is chosen when the job starts."""
     undecided = {at.topic_partition: None for at in source.undecided}
     return {at.topic_partition: offset_of(at.offset) for at in source.positions} | undecided
 
@@ -367,7 +356,6 @@ def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
 
 
 def refused(uri: str, expected: str, cause: Exception | None = None) -> ApplyError:
-    """Make the error that says what a savepoint should have been; some causes say better what to do."""
     problem = f"{uri}: expected {expected}. Nothing was written."
     if isinstance(cause, NotEditableError) and cause.fix:
         return ApplyError(problem, fix=cause.fix)

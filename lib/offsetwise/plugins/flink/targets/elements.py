@@ -33,8 +33,6 @@ _DISCOVERY_KNOWN: Final = frozenset({2, 3})
 
 
 class Piece(NamedTuple):
-    """Bytes to put in the place of others."""
-
     start: int
     end: int
     data: bytes
@@ -44,7 +42,6 @@ class NotEditableError(Exception):
     """Something is right, and is not edited."""
 
     def __init__(self, reason: str, fix: str = "") -> None:
-        """Keep the reason, as part of a sentence, and what to do where another savepoint would have it too."""
         super().__init__(reason)
         self.fix = fix
 
@@ -87,7 +84,6 @@ def edited_element(
 
 
 def kafka_element(plain: bytes, moves: Moves, *, legacy: bool) -> tuple[TopicPartition, bytes]:
-    """Edit an element of a KafkaSource's reader or, `legacy`, of a FlinkKafkaConsumer; see `edited_element`."""
     split = read_legacy(Cursor(plain)) if legacy else read_split(Cursor(plain))
     return split.topic_partition, _legacy(plain, split, moves) if legacy else _split(plain, split, moves)
 
@@ -173,7 +169,6 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
 
 
 def resized(data: bytes, at: int, pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the new length, four bytes at `at`, of bytes in which pieces change; nothing where it stays."""
     grown = sum(len(piece.data) - (piece.end - piece.start) for piece in pieces)
     if not grown:
         return []
@@ -227,7 +222,6 @@ def begins_new_at_earliest(cursor: Cursor | None) -> bool:
 
 
 def _renamed(data: bytes, split: Split, topic: bytes, after_name: int, *, full: bool) -> Piece:
-    """Return the new name of a split's topic, and where splits have a length, the new one."""
     name = len(topic).to_bytes(2, "big") + topic
     if not full:
         return Piece(split.byte_offset, after_name, name)

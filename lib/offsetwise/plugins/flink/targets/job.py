@@ -24,12 +24,10 @@ _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)")
 
 
 def address_of(text: str) -> str:
-    """Return the address of a job as documents have it; see `JobModule`."""
     return FlinkAddress.parse(text).text
 
 
 def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Readers) -> VerifiedJob:
-    """Ask a running job whether it was restored from the savepoint; see `JobModule`."""
     (step,) = steps
     address = FlinkAddress.parse(text)
     sign_on = readers.migration.job_sign_on(address.text)
@@ -165,7 +163,6 @@ def same_folder(uri: str, other: str) -> bool:
 
 
 def _normalized(path: str) -> tuple[str, str, str]:
-    """Return scheme, authority and path of a folder; `file` where there is no scheme."""
     match = _URI.fullmatch(path)
     scheme, authority, rest = ("file", "", path) if match is None else (match[1].lower(), match[2] or "", match[3])
     rest = re.sub(r"/+", "/", rest).removesuffix("/_metadata").rstrip("/")

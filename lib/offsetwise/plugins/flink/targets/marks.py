@@ -69,7 +69,6 @@ def mark_committed(
 
 
 def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | None:
-    """Describe in a sentence which planned mark a savepoint lacks; None where it has them all."""
     states = {_key(transaction): transaction.state for transaction in read.details.transactions}
     for mark in marks:
         result = states.get(_key(mark))
@@ -79,7 +78,6 @@ def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | No
 
 
 def _pieces(contents: Mapping[str, bytes], keys: Collection[Key], uri: str) -> dict[str, list[Piece]]:
-    """Return what changes, by the file that it is in."""
     metadata = parse_metadata(contents[METADATA])
     opened = Opened.of(HeldFolder(uri=uri, files=contents), contents[METADATA], metadata, None)
     pieces: defaultdict[str, list[Piece]] = defaultdict(list)
@@ -94,7 +92,6 @@ def _pieces(contents: Mapping[str, bytes], keys: Collection[Key], uri: str) -> d
 
 
 def _element(blob: StateBlob, start: int, end: int, keys: Collection[Key]) -> list[Piece]:
-    """Return what changes in one element of a committer's state."""
     if not is_compressed(blob):
         return _states(Cursor(blob.data, start, end), keys)
     plain = uncompress_stream(blob.data, start, end)
@@ -136,7 +133,6 @@ def _prove(
 
 
 def _outside(before: bytes, after: bytes, pieces: list[Piece]) -> bool:
-    """Return whether two files differ anywhere but in the pieces."""
     at = 0
     for start, end, _ in sorted(pieces):
         if before[at:start] != after[at:start]:
@@ -146,7 +142,6 @@ def _outside(before: bytes, after: bytes, pieces: list[Piece]) -> bool:
 
 
 def _around(read: Checkpoint) -> tuple[object, ...]:
-    """Return everything but the transactions, and what is said of those that are pending."""
     problems = [problem for problem in read.problems if problem.code != transaction_pending.code]
     return read.sources, flink_details(read).operators, flink_details(read).saved, problems
 

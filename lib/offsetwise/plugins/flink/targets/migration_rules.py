@@ -52,7 +52,6 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
 
 
 def _words(plan: Plan) -> str:
-    """Return the offsets of each source in the words of SQL, which takes them for one topic, of Java and of Python."""
     results: list[str] = []
     ordered = sorted(plan.positions, key=lambda position: (position.source, position.new_topic, position.partition))
     for source, together in groupby(ordered, key=lambda position: position.source):
@@ -165,7 +164,6 @@ _STARTING_OFFSETS: Final = Way(
 
 
 def _elsewhere(job: Elsewhere) -> str:
-    """Report it for the two sources, of which only the newer one keeps the stream's ARN in its state."""
     if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
         return f"A restore with the name {job.new} begins every shard there at its oldest record: all are read again."
     above = sum(number > job.highest for number in job.numbers)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 
 def int32(value: int) -> bytes:
-    """Return a signed int."""
     return value.to_bytes(4, "big", signed=True)
 
 
 def int64(value: int) -> bytes:
-    """Return a signed long."""
     return value.to_bytes(8, "big", signed=True)
 
 
 def flag(value: bool) -> bytes:
-    """Return a boolean."""
     return b"\1" if value else b"\0"
 
 
@@ -28,5 +25,4 @@ def text(value: str) -> bytes:
 
 
 def sized(data: bytes) -> bytes:
-    """Return bytes behind their number."""
     return int32(len(data)) + data

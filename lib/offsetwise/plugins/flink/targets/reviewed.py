@@ -1,5 +1,3 @@
-"""The files of a savepoint that positions come from, as they were reviewed."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -63,7 +63,6 @@ def read_source_offsets(service: RestService, job_id: str, vertices: Sequence[st
 
 
 def _metrics(service: RestService, path: str) -> Iterator[tuple[str, str]]:
-    """Yield names and values; the value is empty where only names were asked for."""
     body = service.get(path)
     if not isinstance(body, list):
         raise service.unlike(path, "a list of metrics")
@@ -74,7 +73,6 @@ def _metrics(service: RestService, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _batches(names: Sequence[str]) -> list[str]:
-    """Return names, quoted and joined by commas, in as few lines as there may be."""
     lines: list[str] = []
     for name in map(quote, names):
         if lines and len(lines[-1]) + len(name) < _LINE:

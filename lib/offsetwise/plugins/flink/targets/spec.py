@@ -1,5 +1,3 @@
-"""What targets of Flink jobs share: the commands around them, and what a savepoint says against them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -41,7 +39,6 @@ _FROM_POSITIONS: Final = (
 
 
 def job_module() -> JobModule:
-    """Import what asks a running job what it was restored from."""
     from offsetwise.plugins.flink.targets import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
 
     return job
@@ -53,7 +50,6 @@ def against_savepoint(
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above
 ) -> Iterator[Problem]:
-    """Report why a checkpoint cannot be copied as an edited savepoint."""
     yield from no_checkpoint(comparison)
     checkpoint = comparison.checkpoint
     if checkpoint is None:
@@ -74,7 +70,6 @@ def against_savepoint(
 
 
 def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:
-    """Report which source keeps positions on several clusters, so that no savepoint with it is edited."""
     for source in checkpoint.sources:
         if is_of_several_clusters(source.kind):
             yield sources.problem(
@@ -93,7 +88,6 @@ def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:
     stage=Stage.PLAN,
 )
 def no_savepoint(checkpoint: Checkpoint) -> Iterator[str]:
-    """A savepoint is made from a savepoint or checkpoint of Flink."""
     if checkpoint.engine != FLINK.name:
         yield f"The checkpoint is one of {checkpoint.engine}, not of Flink."
 
@@ -119,6 +113,5 @@ def state_elsewhere(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def whose_group(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every question
-    """Ask for the group that the job commits to."""
     if job.commits_to is None:
         yield "Which group does the job commit to, and can its source start from the group's offsets? (`commits_to`)"

@@ -37,7 +37,6 @@ Restored = Callable[[Plan, Checkpoint, Readers], list[Seen]]
 
 
 def restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:
-    """Return where a restored job stands in its partitions, by a checkpoint of its own."""
     offsets, logs = _SavepointState(own), readers.cluster(Cluster.NEW, topics_of(plan), ()).partitions()
     return [_gone_on(position, offsets, own, logs) for position in plan.positions]
 
@@ -51,7 +50,6 @@ def verified(
     *,
     restored: Restored = restored,
 ) -> list[Seen]:
-    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
     absent = unfinished(step.place, readers)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)
@@ -74,7 +72,6 @@ def verified(
 
 
 def as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
-    """Hold the positions of a savepoint against the plan."""
     offsets = _SavepointState(read)
     return [_as_planned(position, offsets, step) for position in plan.positions]
 
@@ -92,8 +89,6 @@ def _as_planned(position: PlannedPosition, offsets: _SavepointState, step: Recei
 
 
 class _SavepointState:
-    """The positions of a Flink checkpoint, by source and partition."""
-
     def __init__(self, read: Checkpoint) -> None:
         self._ids = {source.id for source in read.sources}
         self._at = {

@@ -1,5 +1,3 @@
-"""Consumer groups: what the other stages ask of what keeps their positions."""
-
 from __future__ import annotations
 
 from typing import Final

@@ -20,8 +20,6 @@ _ENDS: Final = {0: False, 1: True}
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """The header of one record batch."""
-
     base_offset: int
     last_offset: int
     producer_id: int
@@ -40,8 +38,6 @@ class BatchHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What a leader gave from one offset on."""
-
     error_code: int
     """Kafka's; 0 is none."""
     log_start: int
@@ -83,7 +79,6 @@ def headers(data: bytes) -> Iterator[BatchHeader]:
 
 
 def _commits(record: bytes) -> bool | None:
-    """Read from a control batch's one record whether it commits."""
     at = 0
     for number in range(5):  # its length, one byte of attributes, the differences of time and offset, the key's length
         if number == 1:

@@ -52,7 +52,6 @@ class RequestCounter:
 
     @property
     def total(self) -> int:
-        """All requests, of every type."""
         return sum(self.by_type.values())
 
     def take(self, statistics: str) -> None:
@@ -66,8 +65,6 @@ class RequestCounter:
 
 
 class Deadline:
-    """The moment at which an answer is no longer waited for."""
-
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._end = time.monotonic() + timeout_s
@@ -91,13 +88,10 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        """Whether it is over."""
         return time.monotonic() >= self._end
 
 
 class _ClientLog(logging.Handler):
-    """Keeps what librdkafka logs about one client, and passes it on."""
-
     def __init__(self) -> None:
         super().__init__()
         self.lines: deque[str] = deque(maxlen=100)
@@ -105,7 +99,6 @@ class _ClientLog(logging.Handler):
         self.logger.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one line."""
         line = masked(record.getMessage())
         self.lines.append(line)
         if LOGGER.isEnabledFor(record.levelno):
@@ -172,7 +165,6 @@ class Client:
             ) from None  # librdkafka's text may repeat a secret
 
     def begin_anew(self, timeout_s: float) -> None:
-        """Grant a client that is used again all its time, and forget what went wrong before."""
         self.deadline = Deadline(timeout_s)
         self.errors.clear()
         self.log.lines.clear()
@@ -212,7 +204,6 @@ class Client:
         raise self.failure()
 
     def failure(self) -> ClusterError:
-        """Return why the cluster gave nothing, from what librdkafka reported."""
         if self._hung_up() and not any(_is_refusal(error) for error in self.errors):
             return _hung_up_on(self.config, self.log.lines[-1])
         return diagnose(self.config, self.errors, self.deadline.timeout_s)
@@ -263,14 +254,11 @@ def _coordinators(contacted: Any) -> int:
 
 
 def is_authorisation(error: KafkaError) -> bool:
-    """Whether ACLs said no."""
     return error.code() in _AUTHORISATION
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a part of an answer is missing."""
-
     why: str
     """One clause."""
     denied: bool = False
@@ -280,12 +268,10 @@ class Failure:
 
 
 def reason(error: Exception) -> str:
-    """Return one clause that says why a part of an answer is missing."""
     return failure(error).why
 
 
 def failure(error: Exception) -> Failure:
-    """Return why a part of an answer is missing."""
     if isinstance(error, TimeoutError):
         return Failure("the broker did not answer in time")
     if not isinstance(error, KafkaException):
@@ -315,7 +301,6 @@ _NOT_THERE: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC
 
 
 def diagnose(config: AddressedCluster, errors: list[KafkaError], timeout_s: float) -> ClusterError:
-    """Name the likeliest reason why a cluster gave nothing."""
     subject = f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}"
     protocol = config.properties.get("security.protocol", "plaintext").lower()
     refusals = [error for error in errors if _is_refusal(error)]

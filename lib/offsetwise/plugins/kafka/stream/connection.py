@@ -37,8 +37,6 @@ class _StepAnswer:
 
 
 class _FailedError(Exception):
-    """A step failed: what was found, and what to do."""
-
     def __init__(self, said: str, fix: str) -> None:
         super().__init__(said)
         self.answer = _StepAnswer(said, fix)
@@ -102,8 +100,6 @@ def _timed(name: StepName, trial: _Trial) -> Step:
 
 
 class _Trial:
-    """One test under way: what a step learnt is at hand for the next."""
-
     def __init__(self, config: AddressedCluster, topic: str | None, groups: tuple[str, ...], timeout_s: float) -> None:
         self.config = config
         self.topic = topic

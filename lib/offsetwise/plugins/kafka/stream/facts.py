@@ -26,7 +26,6 @@ _ALLOW: Final = 3
 
 
 def read_facts(config: AddressedCluster, *, timeout_s: float = 20) -> TransactionFacts:
-    """Ask every broker; see `streams.abilities.ReadsTransactions`."""
     client = Client(config, timeout_s=timeout_s)
     client.contact()
     with Wire(config, client.properties, client.deadline) as wire:
@@ -69,7 +68,6 @@ def _config(settings: Any) -> Mapping[str, str]:
 
 
 def _grants(wire: Wire, nodes: tuple[int, ...]) -> tuple[bool | None, tuple[AclGrant, ...]]:
-    """Return whether the cluster asks for rights, and who may do what with transactional ids, as far as it is told."""
     request = DescribeAclsRequest(
         resource_type_filter=_TRANSACTIONAL_ID,
         resource_name_filter=None,

@@ -102,7 +102,6 @@ def _unreadable(client: Client, name: str, error: Failure) -> Iterator[Problem]:
 
 
 def _group(name: str, listed: Listed, offsets: tuple[GroupOffset, ...], error: str | None) -> GroupState:
-    """Return a group with its committed offsets, or with the start offsets that a share group has in their place."""
     state, kind, subscribed = listed
     group = GroupState(name=name, state=state, type=kind, error=error, subscribed=subscribed)
     return replace(group, start_offsets=offsets) if kind == SHARE else replace(group, offsets=offsets)
@@ -249,7 +248,6 @@ def _late() -> Future[Any]:
 
 
 def _answer(client: Client, future: Future[Any]) -> tuple[tuple[Any, ...], Failure | None]:
-    """Wait for a group's commits, as librdkafka returns them, and why some or all are missing."""
     try:
         answer = future.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:
@@ -307,7 +305,6 @@ def _without_metadata(name: str, cluster: str) -> Problem:
 def _offsets_of(
     entries: tuple[Any, ...], committed: Mapping[TopicPartition, tuple[int, str]]
 ) -> tuple[GroupOffset, ...]:
-    """Return a group's commits by partition, with what was read of their metadata."""
     offsets = []
     for entry in entries:
         offset, metadata = committed.get(TopicPartition(entry.topic, entry.partition), (entry.offset, ""))

@@ -95,7 +95,6 @@ def list_offsets(client: Client, requested: Mapping[Key, int], *, committed: boo
 
 
 def shares(keys: Sequence[Key], calls: int = CALLS) -> list[Sequence[Key]]:
-    """Cut partitions into those of each call, in their order."""
     size = max(PARTITIONS_PER_CALL, ceil(len(keys) / calls))
     return [keys[first : first + size] for first in range(0, len(keys), size)]
 
@@ -151,7 +150,6 @@ def log_ranges(
 def look_at_logs(
     config: AddressedCluster, topics: tuple[str, ...], previous: Mapping[TopicPartition, int], *, timeout_s: float = 20
 ) -> LogsLook:
-    """Look once; see `streams.abilities.LooksAtLogs`."""
     client = Client(config, timeout_s=timeout_s)
     contacted = client.contact()
     there = {name: contacted.topics[name] for name in topics if name in contacted.topics}
@@ -185,7 +183,6 @@ def look_at_logs(
 def _offsets(
     config: AddressedCluster, questions: Sequence[Mapping[TopicPartition, int]], timeout_s: float
 ) -> list[dict[TopicPartition, int | None]]:
-    """Put questions of one offset of each partition, all by one client."""
     if not any(questions):
         return [{} for _ in questions]
     client = Client(config, timeout_s=timeout_s)
@@ -230,7 +227,6 @@ def _seen_log(
 
 
 def describe_topics(client: Client, names: Sequence[str]) -> dict[str, Future[Any]]:
-    """Ask for descriptions of topics, which have their ids."""
     if not names:
         return {}
     futures = client.admin.describe_topics(TopicCollection([*names]), request_timeout=client.deadline.left_s())
@@ -238,7 +234,6 @@ def describe_topics(client: Client, names: Sequence[str]) -> dict[str, Future[An
 
 
 def topic_id(client: Client, described: Future[Any]) -> tuple[str | None, Failure | None]:
-    """Return the id of a topic, or why it is not known."""
     try:
         return _uuid_text(described.result(timeout=client.deadline.grace_s()).topic_id), None
     except (KafkaException, TimeoutError) as failed:

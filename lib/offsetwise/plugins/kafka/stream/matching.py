@@ -32,8 +32,6 @@ class _MatchedRecord(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _PartitionRead:
-    """What is to be read of one partition, and was read."""
-
     request: WantedRecords
     start: int
     end: int
@@ -44,7 +42,6 @@ class _PartitionRead:
 
     @property
     def window(self) -> Window:
-        """Return the record as it is compared."""
         return Window(
             numbers=tuple(record.offset for record in self.records),
             identities=tuple(record.identity for record in self.records),
@@ -111,11 +108,9 @@ class TopicCopies:
         return window.numbers[index] if index < len(window.numbers) else window.numbers[-1] + 1
 
     def before(self, number: int) -> int:
-        """Return the offset itself."""
         return number
 
     def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_PartitionRead | None]:
-        """Yield what to read of each partition; None of one whose log is not known."""
         times = {TopicPartition(task.topic, task.partition): task.since_ms for task in tasks}
         results = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})
         for records in tasks:
@@ -135,7 +130,6 @@ class TopicCopies:
             )
 
     def record(self, message: Any) -> _MatchedRecord:
-        """Take from a message what is compared."""
         key, value, offset = message.key(), message.value(), message.offset()
         identity, hashed = self.identified(key or b"", value or b"")
         return _MatchedRecord(
@@ -229,7 +223,6 @@ def copies_of(
     salt: bytes,  # noqa: ARG001 - `identified` has it
     identified: Identified,
 ) -> TopicCopies:
-    """Return what reads a topic; see `CopiesOf`."""
     return TopicCopies(
         config=scene.migration.target,
         isolation=scene.migration.isolation_level,

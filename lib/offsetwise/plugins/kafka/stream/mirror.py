@@ -154,7 +154,6 @@ def _state(
 
 
 def _newest_checkpoints(records: Iterable[object]) -> tuple[MirrorCheckpoint, ...]:
-    """Return the last checkpoint of each group and partition."""
     newest = {
         (record.group, record.topic, record.partition): record
         for record in records

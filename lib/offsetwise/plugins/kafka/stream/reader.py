@@ -44,19 +44,16 @@ _timestamps_at = in_a_process(record_times.timestamps_at)
 
 
 def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
-    """Ask where logs begin and end; see `streams.reader.ClusterReader`."""
     return _log_ranges(config, tuple(partitions))
 
 
 def timestamps_at(
     config: ClusterConfig, positions: Iterable[record_times.Place]
 ) -> Mapping[record_times.Place, int | None]:
-    """Read the times of records; see `streams.abilities.ReadsTimes`."""
     return _timestamps_at(config, tuple(positions))
 
 
 def is_of_mirror(topic: str) -> bool:
-    """Return whether a topic is one of MirrorMaker's own."""
     return recognise(topic) is not None
 
 

@@ -67,8 +67,6 @@ _NOTHING: Final = LogAnswer()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterReading:
-    """What one cluster said, of which any part can be told as a snapshot."""
-
     cluster: Cluster
     config: AddressedCluster
     cluster_id: str | None
@@ -84,7 +82,6 @@ class ClusterReading:
 
     @property
     def name(self) -> str:
-        """What the migration file calls the cluster."""
         return self.config.name
 
     def snapshot(
@@ -191,8 +188,6 @@ def read_whole(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TopicRequests:
-    """Requests about topics that are under way, so that groups and the mirror are read meanwhile."""
-
     client: Client
     names: Sequence[str]
     metadata: Mapping[str, Any]
@@ -211,7 +206,6 @@ class _TopicRequests:
         return cls(client=client, names=names, metadata=existing, logs=logs, descriptions=ids, configs=configs)
 
     def results(self) -> tuple[dict[str, TopicState], dict[str, Failure | None], dict[str, Failure]]:
-        """Wait for the answers; return topics, failures of topics, and failures of their configurations."""
         logs = take_logs(self.client, self.logs)
         ids = {name: topic_id(self.client, self.descriptions[name]) for name in self.names}
         failures = {name: ids[name][1] or (None if name in self.metadata else NOT_THERE) for name in self.names}
@@ -284,7 +278,6 @@ def _partition_state(key: Key, metadata: Any, logs: Mapping[str, Mapping[Key, Lo
 
 
 def _config(client: Client, described: Future[Any]) -> tuple[tuple[tuple[str, str], ...], Failure | None]:
-    """Return the configuration of a topic, or why it is not known."""
     try:
         entries = described.result(timeout=client.deadline.grace_s())
     except (KafkaException, TimeoutError) as error:

@@ -26,8 +26,6 @@ _EXPIRES_SOON_DAYS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAddress:
-    """One address of one broker."""
-
     server: str
     """As the configuration or the broker says it: host:port."""
     ip: str
@@ -35,7 +33,6 @@ class BrokerAddress:
 
     @property
     def host(self) -> str:
-        """The host name, without brackets."""
         return host_and_port(self.server)[0]
 
     def __str__(self) -> str:

@@ -1,5 +1,3 @@
-"""Kafka as a stream."""
-
 from __future__ import annotations
 
 from typing import Final

@@ -31,8 +31,6 @@ _GONE: Final = "retention has taken its records"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contacted:
-    """What a cluster says at the first contact."""
-
     cluster_id: str | None
     leaders: Mapping[TopicPartition, int]
     """The node id of every partition's leader; a partition without one is missing."""
@@ -63,7 +61,6 @@ def _contacted(client: Client) -> Contacted:
 def read_ends(
     config: AddressedCluster, transactions: Sequence[PlannedTransaction], *, count: bool = False, timeout_s: float = 20
 ) -> Ends:
-    """Read what became of transactions; see `streams.abilities.ReadsTransactions`."""
     from offsetwise.plugins.kafka.stream.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
     client = Client(config, timeout_s=timeout_s)
@@ -112,7 +109,6 @@ def read_logs(
 
 
 def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> set[TransactionPlace] | None:
-    """Ask the leaders for what they hold open; None where not every one told."""
     by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
     for partition, leader in {(position.partition, leader) for position, leader in leaders.items()}:
         if leader is not None:
@@ -152,7 +148,6 @@ def _shown(position: TransactionPlace, fetched: Fetched | None) -> ShownTransact
 
 
 def _counted(wire: Wire, leader: int, position: TransactionPlace) -> int | None:
-    """Count the records of a transaction up to its end, or the end of the log."""
     offset, records, read = position.start_offset, 0, 0
     while read < COUNTED_BYTES and not wire.deadline.passed:
         fetched = wire.fetch(leader, position.partition, offset, committed=False, most_bytes=_MOST_BYTES)
@@ -242,7 +237,6 @@ def _scans(
 
 
 def _unread(leaders: Mapping[TopicPartition, int], scans: Sequence[_Scan]) -> Iterator[str]:
-    """Yield a clause for each partition, or first records of a producer, that the search did not cover."""
     yield from (f"{at}: it has no leader" for at, leader in leaders.items() if leader < 0)
     yield from (f"{scan.at}: {scan.unread}" for scan in scans if scan.unread)
     yield from (
@@ -254,8 +248,6 @@ def _unread(leaders: Mapping[TopicPartition, int], scans: Sequence[_Scan]) -> It
 
 @dataclass(slots=True)
 class _Scan:
-    """What one partition shows."""
-
     at: TopicPartition
     first: int = 0
     """Where reading began."""
@@ -281,7 +273,6 @@ class _Scan:
         return all(self.newest.get(producer_id, -1) > epoch for producer_id, epoch in producers)
 
     def take(self, batch: BatchHeader, producers: Set[Producer]) -> None:
-        """Count a batch, or end a transaction by it."""
         key = batch.producer_id, batch.epoch
         if batch.transactional and not batch.control:
             self.newest[batch.producer_id] = batch.epoch
@@ -309,7 +300,6 @@ class _Scan:
 
 
 def _scan(wire: Wire, leader: int, scan: _Scan, end: int, producers: Set[Producer]) -> None:
-    """Read the headers of a partition's batches up to its end, as far as that is allowed and needed."""
     offset, read, refused = scan.first, 0, ""
     while offset < end and not refused and not scan.is_past(producers):
         fetched = None

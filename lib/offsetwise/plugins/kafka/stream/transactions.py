@@ -49,7 +49,6 @@ def look_at_transactions(
     apart_s: float = 2,
     timeout_s: float = 20,
 ) -> LookPair:
-    """Look twice; see `streams.abilities.ReadsTransactions`."""
     from offsetwise.plugins.kafka.stream.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
     client = Client(config, timeout_s=timeout_s)
@@ -80,7 +79,6 @@ def look_at_transactions(
 def _search(
     client: Client, wire: Wire, looking: _Looking, observation: TransactionLook, timeout_s: float
 ) -> LogSearch | None:
-    """Search the sink's logs for what the checkpoint holds and no coordinator describes any more."""
     transactions, producers = looking.pending, to_search(looking.pending, observation.answers)
     topics = looking.sink_topics & looking.contacted.topics.keys()
     if not producers or not topics:
@@ -96,8 +94,6 @@ def _search(
 
 
 class _Looking:
-    """Two looks with the same questions."""
-
     def __init__(self, wire: Wire, pending: HeldTransactions, contacted: Any, topics: tuple[str, ...]) -> None:
         self.wire = wire
         self.pending = pending
@@ -138,7 +134,6 @@ class _Looking:
         )
 
     def _open_writes(self) -> tuple[tuple[OpenWrite, ...], tuple[TopicPartition, ...]]:
-        """Ask the leaders of the sink's topics; return what they hold open, and the partitions without an answer."""
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         for name in sorted(self.sink_topics & self.contacted.topics.keys()):
             for number, partition in self.contacted.topics[name].partitions.items():
@@ -158,7 +153,6 @@ class _Looking:
         return tuple(writes), (*without, *silent)
 
     def _require_seen(self, answers: Mapping[str, Answer]) -> None:
-        """Record which topics of the sink are not shown, or are not there: what is open on them is not known."""
         absent = sorted(self.sink_topics - self.contacted.topics.keys())
         if absent:
             self.problems.append(

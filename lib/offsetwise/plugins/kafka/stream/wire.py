@@ -184,7 +184,6 @@ class Wire:
         }
 
     def _producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> Iterator[tuple[TopicPartition, Any]]:
-        """Ask leaders about producers, and yield what they say of the partitions that they were asked about."""
         requested = frozenset(partition for partitions in led.values() for partition in partitions)
         requests = {leader: _producers_request(partitions) for leader, partitions in led.items()}
         for response in self._ask(requests).values():
@@ -210,7 +209,6 @@ class Wire:
         }
 
     def brokers(self) -> tuple[int, ...]:
-        """Return the node ids of all brokers, ascending."""
         return tuple(sorted(broker.node_id for broker in self.manager.cluster.brokers()))
 
     def fetch(
@@ -248,7 +246,6 @@ class Wire:
         return self._coordinators.get(transactional_id)
 
     def highest(self, api_key: int) -> int | None:
-        """Return the highest version of a request that the broker takes which was contacted first; None without one."""
         versions: Any = self.manager.broker_version_data.api_versions.get(api_key)
         return None if versions is None else int(versions[1])
 
@@ -261,7 +258,6 @@ class Wire:
         return self._ask({node: request})[node]
 
     def _find(self, ids: Sequence[str]) -> dict[str, Missing]:
-        """Find the coordinators of ids, and say which may not be asked about."""
         refused: dict[str, Missing] = {}
         brokers = [broker.node_id for broker in self.manager.cluster.brokers()]
         for first in range(0, len(ids), IDS_PER_REQUEST):
@@ -346,7 +342,6 @@ class Wire:
 
 
 def _answer(transaction: Any) -> Answer | None:
-    """Read what a coordinator says of one id; None where it is to be asked again."""
     if transaction.error_code == 0:
         partitions = sorted(
             TopicPartition(topic.topic, number) for topic in transaction.topics for number in topic.partitions
@@ -365,7 +360,6 @@ def _answer(transaction: Any) -> Answer | None:
 
 
 def _fetched(response: Any, at: TopicPartition) -> Fetched | None:
-    """Return what a response says of a partition; None where it is not about that one."""
     answers = [
         partition
         for topic in response.responses

@@ -39,8 +39,6 @@ class OtherClusterError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Responses:
-    """What came of requests."""
-
     responses: tuple[Any | None, ...]
     """In the order of the requests. None where no answer came: it may have arrived all the same."""
     after: str | None

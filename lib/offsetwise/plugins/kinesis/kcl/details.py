@@ -1,5 +1,3 @@
-"""What a KCL application keeps in its lease table beside the positions."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -32,24 +30,19 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KclDetails(Details):
-    """The leases of an application."""
-
     leases: tuple[Lease, ...] = ()
 
     @property
     def kind(self) -> str:
-        """What people call it."""
         return "lease table"
 
     def processed(self, position: AnyPosition) -> AnyPosition:
-        """See `plugins.kinesis.kcl.kinesis.processed`."""
         from offsetwise.plugins.kinesis.kcl.kinesis import processed  # noqa: PLC0415 - for those who have lease tables
 
         return processed(position)
 
 
 def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
-    """Return the leases, as `inspect` prints them."""
     if not isinstance(checkpoint.details, KclDetails):
         raise TypeError(f"{checkpoint.uri} is a checkpoint of {checkpoint.engine}")
     rows = tuple(

@@ -1,5 +1,3 @@
-"""The Kinesis Client Library: what the other stages ask of it."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""What the reader of lease tables finds wrong or worth knowing."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -98,7 +96,6 @@ def lease_pending(shard: str, pending: str, position: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def not_leases(what: str, names: Sequence[str]) -> Iterator[str]:
-    """Tables or rows that are no leases."""
     yield f"These {what} are not leases and are not read: {', '.join(names)}."
 
 
@@ -147,7 +144,6 @@ def lease_drift(case: MigrationCase) -> Iterator[str]:
 
 
 def _apart(here: AnyPosition | None, there: AnyPosition) -> str:
-    """Describe how far an application is from a position; seconds as both numbers tell them."""
     mine, its = (
         evidence_of(at.sequence) if isinstance(at, ShardPlace) and at.sequence is not None else None
         for at in (here, there)

@@ -133,7 +133,6 @@ def _has_leases(table: Table) -> bool:
 
 
 def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint:
-    """Return what a lease table holds, given the other tables of its application that are known."""
     problems: list[Problem] = []
     if others:
         problems += not_leases("tables", sorted(other.name for other in others))
@@ -304,13 +303,11 @@ def _hash(item: Item, name: str) -> int | None:
 
 
 def _kind(rows: Sequence[_Row]) -> str:
-    """Describe DynamoDB Streams, which its adapter reads with the same library, by what it calls its shards."""
     of_table = bool(rows) and all(_SHARD_OF_A_TABLE.fullmatch(row.shard.id) for row in rows)
     return "dynamodb-streams" if of_table else "kinesis"
 
 
 def _newest_s(rows: Sequence[_Row]) -> int | None:
-    """Return when the newest record arrived that the application has processed, as the numbers tell."""
     numbers = (row.shard.position.sequence for row in rows if row.shard.position.place is Place.AFTER)
     arrivals = (evidence_of(number) for number in numbers if number is not None)
     return max((evidence.arrived_s for evidence in arrivals if evidence is not None), default=None)
@@ -327,7 +324,6 @@ def _of_lease(row: _Row, newest_s: int | None) -> Iterator[Problem]:
 
 
 def _migrates(table: Table) -> Iterator[Problem]:
-    """Report that the application is between two versions, by what it keeps of that itself."""
     for item in table.items:
         for name in ("cv", "tm"):
             state = (item.get(name) or {}).get("S")
@@ -367,13 +363,11 @@ def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
 
 
 def _unknown_rest(table: Table, shards: Sequence[Shard]) -> Iterator[Problem]:
-    """Report that nothing tells whether a file has all leases, where it may lack some and they name no hash keys."""
     if not table.is_whole and any(shard.low is None and shard.position != SHARD_END for shard in shards):
         yield from leases_in_part(table.name)
 
 
 def _restart(table: str, shards: Sequence[Shard], problems: Sequence[Problem]) -> str:
-    """Describe in one sentence where the workers begin."""
     remaining = [shard for shard in shards if shard.position != SHARD_END]
     shown = [f"{shard.id} at {shard.position}" for shard in remaining[:SHOWN_SHARDS]]
     if len(remaining) > len(shown):

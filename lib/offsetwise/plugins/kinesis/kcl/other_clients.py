@@ -71,12 +71,10 @@ def no_lease_table(uri: str, key: str, tables: Sequence[Table]) -> NotACheckpoin
 
 
 def keys_of(table: Table) -> str:
-    """Return the attributes of a table's key, for a sentence."""
     return " and ".join(sorted(table.key_names)) or "nothing"
 
 
 def other_use(table: Table) -> str | None:
-    """Return what keeps its positions in a table that is no lease table, for a sentence; None where that is unknown."""
     if table.key_names >= _COMMITTER:
         return _COMMITTERS
     client = _client_of(table)

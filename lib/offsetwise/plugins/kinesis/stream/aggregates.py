@@ -33,7 +33,6 @@ _TAG_KEY: Final[Field] = (1, _LENGTH_FIRST)
 
 
 def is_packed(data: bytes) -> bool:
-    """Return whether a record begins as an aggregate does."""
     return data.startswith(MAGIC)
 
 

@@ -43,8 +43,6 @@ _AT_ONCE: Final = 16
 
 @dataclass(slots=True, kw_only=True)
 class _At:
-    """One position in one shard, and what reading there told."""
-
     position: ShardPlace
     problems: tuple[Problem, ...]
     lag: Behind | None
@@ -53,14 +51,12 @@ class _At:
 
     @classmethod
     def of(cls, position: ShardPlace, shard: ShardRange) -> _At:
-        """Return what is known before the stream is asked."""
         problems = tuple(born_otherwise(shard_id(shard.partition), position, shard.first))
         ended = position == SHARD_END and shard.closed
         return cls(position=position, problems=problems, lag=Behind(left=Left.ENDED) if ended else None)
 
     @property
     def is_asked(self) -> bool:
-        """Whether there is something to read at."""
         return not self.problems and self.position not in (LATEST, AT_UNKNOWN_TIME, SHARD_END)
 
     @property
@@ -70,7 +66,6 @@ class _At:
 
     @property
     def is_after(self) -> bool:
-        """Whether there is a record that it is after."""
         return self.position.place is Place.AFTER
 
     def unread(self, records: Sequence[Mapping[str, Any]], *, to_end: bool) -> Sequence[Mapping[str, Any]]:
@@ -94,8 +89,6 @@ class _At:
 
 @dataclass(slots=True, kw_only=True)
 class _Shard:
-    """One shard with the positions that are in it."""
-
     key: TopicPartition
     range: ShardRange
     at: dict[ShardPlace, _At] = field(default_factory=dict)
@@ -105,7 +98,6 @@ class _Shard:
     """Whether a record that was read is an aggregate."""
 
     def ask(self, client: Asking) -> None:
-        """Read at each position."""
         name = shard_id(self.key.partition)
         for reading in self.at.values():
             if not reading.is_asked:
@@ -141,7 +133,6 @@ class _Shard:
         return Behind(left=remaining, ms=read.behind_ms, records=records, last_ms=_last_ms(reading.position))
 
     def _counted(self, client: Asking, iterator: str, reading: _At) -> tuple[int, Behind]:
-        """Count what a closed shard has left, up to a bound: the number read, and all of them if that was the end."""
         following, count, behind_ms, last_ms = iterator, 0, 0, _last_ms(reading.position)
         for _ in range(_READS):
             read = self._read(client, following, most=_COUNTED)
@@ -211,7 +202,6 @@ def _inside(shard: str, reading: _At) -> Iterator[Problem]:
 
 
 def _aggregated(snapshot: Snapshot, shards: Sequence[_Shard]) -> Iterator[Problem]:
-    """Report which streams have aggregates, where the oldest records did not show it."""
     if any(problem.code == aggregated.code for problem in snapshot.problems):
         return
     for stream in sorted({shard.key.topic for shard in shards}):
@@ -220,7 +210,6 @@ def _aggregated(snapshot: Snapshot, shards: Sequence[_Shard]) -> Iterator[Proble
 
 
 def _last_ms(position: ShardPlace) -> int | None:
-    """Return when the last processed record arrived, as its number tells."""
     evidence = (
         evidence_of(position.sequence) if position.place is Place.AFTER and position.sequence is not None else None
     )
@@ -228,7 +217,6 @@ def _last_ms(position: ShardPlace) -> int | None:
 
 
 def _quota(shards: Sequence[_Shard]) -> QuotaUse | None:
-    """Sum up what reading took; None where nothing was read."""
     read = [shard for shard in shards if shard.reads]
     if not read:
         return None

@@ -63,8 +63,6 @@ class NotOfThisStreamError(ClusterError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPage:
-    """What one read gave."""
-
     records: tuple[Mapping[str, Any], ...]
     following: str | None
     """The iterator behind them; None at the end of a closed shard."""
@@ -72,15 +70,12 @@ class RecordPage:
 
 
 class Pace:
-    """Lets every shard be read so many times a second, by whichever thread."""
-
     def __init__(self, apart_s: float) -> None:
         self.apart_s = apart_s
         self._due: dict[tuple[str, ...], float] = {}
         self._lock = Lock()
 
     def wait(self, *shard: str) -> None:
-        """Wait until a shard may be read."""
         with self._lock:
             now = time.monotonic()
             due = max(now, self._due.get(shard, now))
@@ -94,8 +89,6 @@ PACE: Final = Pace(1 / READS_PER_SECOND)
 
 @dataclass(slots=True, kw_only=True)
 class Asking:
-    """One account and region."""
-
     name: str
     """What the migration file calls it."""
     where: str
@@ -106,7 +99,6 @@ class Asking:
     calls: int = 0
 
     def stream(self, name: str) -> Mapping[str, Any]:
-        """Describe a stream."""
         response = self.ask(f"stream {name!r}", lambda: self.client.describe_stream_summary(StreamName=name))
         return dict(response["StreamDescriptionSummary"])
 
@@ -123,7 +115,6 @@ class Asking:
             request = {"NextToken": page["NextToken"]}
 
     def iterator(self, stream: str, shard: str, position: ShardPlace) -> str:
-        """Return an iterator at a place."""
         response = self.ask(
             f"{position} of {shard} of stream {stream!r}",
             lambda: self.client.get_shard_iterator(StreamName=stream, ShardId=shard, **_starting(position)),
@@ -284,7 +275,6 @@ def _role(config: ClusterConfig, session: Any, errors: _Errors, settings: Any) -
 
 
 def assumed(sts: Any, arn: str) -> dict[str, str]:
-    """Take on a role, and give its credentials as boto3's clients take them."""
     given = sts.assume_role(RoleArn=arn, RoleSessionName="offsetwise")["Credentials"]
     return {
         "aws_access_key_id": given["AccessKeyId"],

@@ -69,7 +69,6 @@ def sequence_foreign(shard: str, position: ShardPlace, evidence: NumberEvidence,
     stage=Stage.READER,
 )
 def sequence_other_shard(shard: str, position: ShardPlace, evidence: NumberEvidence) -> Iterator[str]:
-    """A number names another shard than the one it stands for."""
     yield f"Shard {shard} is at {position}, a number that names shard {evidence.shard}."
 
 
@@ -252,7 +251,6 @@ def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) ->
     stage=Stage.READER,
 )
 def stream_not_asked(why: str) -> Iterator[str]:
-    """Nobody answered for the stream, so only the checkpoint tells of it."""
     yield f"The stream was not asked: expired positions and shards that are gone were not seen. {why}"
 
 
@@ -274,7 +272,6 @@ def aggregated(stream: str, shards: Sequence[str], where: str = "the oldest reco
 
 
 def not_of_this_stream(shard: str, position: ShardPlace, said: str) -> Iterator[Problem]:
-    """Report that Kinesis refuses a number, under the code that the number itself may lead to."""
     yield sequence_foreign.problem(f"Shard {shard} is at {position}, which the stream refuses. {said}")
 
 
@@ -358,7 +355,6 @@ def _expired(case: Case, topic: TopicState, position: ShardPlace, start: AnyPosi
 
 
 def born_otherwise(shard: str, position: ShardPlace, first: str | None) -> Iterator[Problem]:
-    """Report that a number names another birth of its shard than the shard's first number."""
     number = None if first is None else sequence_number(first)
     birth = None if number is None else evidence_of(number)
     evidence = None if position.sequence is None else evidence_of(position.sequence)

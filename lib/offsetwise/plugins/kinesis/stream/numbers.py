@@ -1,5 +1,3 @@
-"""What a sequence number tells by itself of its record and its shard."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -57,13 +57,10 @@ _HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamReading:
-    """What one account and region said of some streams."""
-
     whole: Snapshot
 
     @property
     def name(self) -> str:
-        """What the migration file calls it."""
         return self.whole.name
 
     @property
@@ -78,7 +75,6 @@ class StreamReading:
         *,
         if_there: Collection[str] = (),
     ) -> Snapshot:
-        """Return a snapshot of some of the streams."""
         states = tuple(topic for topic in self.whole.topics if topics is None or topic.name in topics)
         missing = tuple(
             _missing(self.whole.name, name)
@@ -132,7 +128,6 @@ def offsets_for_times(
 
 
 def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
-    """Return where each shard begins and ends now; None where it is not listed any more."""
     requested = tuple(partitions)
     names = tuple(sorted({key.topic for key in requested}))
     snapshot = read_whole(Cluster.OLD, config, topics=names, groups=()).whole
@@ -153,7 +148,6 @@ def timestamps_at(config: ClusterConfig, positions: Iterable[AtPlace]) -> Mappin
 
 
 def _stream(client: Asking, name: str) -> tuple[TopicState, list[str]]:
-    """Describe a stream, and name the shards with an aggregate among their oldest records."""
     results = client.stream(name)
     born_s = int(results["StreamCreationTimestamp"].timestamp())
     hours = int(results.get("RetentionPeriodHours") or 24)

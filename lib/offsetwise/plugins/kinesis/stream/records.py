@@ -56,8 +56,6 @@ class _Record:
 
 @dataclass(slots=True, kw_only=True)
 class ShardReader:
-    """One shard that is read within its quota."""
-
     client: Any
     stream: str
     id: str
@@ -66,7 +64,6 @@ class ShardReader:
     read_at: float = field(default=-READS_APART_S)
 
     def begin(self, position: ShardPlace) -> str:
-        """Return an iterator at a place."""
         request: dict[str, Any] = {"ShardIteratorType": position.place.value}
         if position.place is Place.AT:
             request = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(position.sequence)}
@@ -101,7 +98,6 @@ class ShardReader:
         return records, following is None
 
     def records(self, iterator: str, limit: int) -> Mapping[str, Any]:
-        """Read once, as soon as the quota allows."""
         wait = self.read_at + READS_APART_S - time.monotonic()
         if wait > 0:
             time.sleep(wait)
@@ -112,7 +108,6 @@ class ShardReader:
         return given
 
     def _within_quota(self, call: Callable[[], Any]) -> Any:
-        """Make a call again where other readers have used up the quota."""
         for remaining in reversed(range(_TRIES)):
             self.calls += 1
             try:
@@ -184,7 +179,6 @@ def hash_key(partition_key: bytes) -> int:
 
 
 def read_window(client: Any, task: WantedRecords, salt: bytes) -> Window:
-    """Read what is needed of one shard, or say why that cannot be."""
     shard = ShardReader(client=client, stream=task.topic, id=shard_id(task.partition), salt=salt)
     try:
         records, whole, at_end = _around(shard, task) if task.around is not None else _since(shard, task)
@@ -206,7 +200,6 @@ def read_window(client: Any, task: WantedRecords, salt: bytes) -> Window:
 
 
 def _since(shard: ShardReader, task: WantedRecords) -> tuple[list[_Record], bool, bool]:
-    """Read from a time on: the whole shard, where that is little."""
     small = _whole(shard, task)
     if small is not None:
         return small, True, True
@@ -224,7 +217,6 @@ def _since(shard: ShardReader, task: WantedRecords) -> tuple[list[_Record], bool
 
 
 def _around(shard: ShardReader, task: WantedRecords) -> tuple[list[_Record], bool, bool]:
-    """Read on both sides of a position: the whole shard, where that is little."""
     small = _whole(shard, task)
     if small is not None:
         return small, True, True
@@ -263,7 +255,6 @@ def _around(shard: ShardReader, task: WantedRecords) -> tuple[list[_Record], boo
 
 
 def _whole(shard: ShardReader, task: WantedRecords) -> list[_Record] | None:
-    """Return all that a shard has, if that is little."""
     records, at_end = shard.read(TRIM_HORIZON, most=task.whole_up_to, most_bytes=task.most_bytes, enough=_never)
     return records if at_end else None
 
@@ -285,7 +276,6 @@ def _keeping(retained: deque[_Record]) -> Callable[[_Record], bool]:
 
 
 def _split(position: ShardPlace, records: Sequence[_Record]) -> int:
-    """Return how many of a shard's records a position has behind it."""
     if position == SHARD_END:
         return len(records)
     if position.sequence is not None:
@@ -296,7 +286,6 @@ def _split(position: ShardPlace, records: Sequence[_Record]) -> int:
 
 
 def failure_of(error: Exception) -> ReadFailure | None:
-    """Return an answer of Kinesis, or its silence, from a mistake of ours."""
     from botocore import exceptions as of  # noqa: PLC0415 - of an extra, and slow to import
 
     if isinstance(error, of.ClientError):

@@ -25,8 +25,6 @@ LAST_HASH_KEY: Final = 2**128 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """One shard as a checkpoint names it."""
-
     id: str
     position: ShardPlace
     stream: str | None = None
@@ -46,12 +44,10 @@ class Shard:
 
     @property
     def row(self) -> ShardPosition:
-        """Return the shard as checkpoints hold it."""
         return ShardPosition(stream=self.stream, shard=self.id, position=self.position, planned_position=self.planned)
 
     @property
     def evidence(self) -> NumberEvidence | None:
-        """What its position tells by itself."""
         return None if self.position.sequence is None else evidence_of(self.position.sequence)
 
 
@@ -134,7 +130,6 @@ def _family(shards: Sequence[Shard], *, knows_children: bool) -> Iterator[Proble
 
 
 def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
-    """Name the first stretch of hash keys that nobody reads on; none where a shard does not say its own."""
     ranges = [(shard.low, shard.high) for shard in shards if shard.position != SHARD_END]
     known = sorted((low, high) for low, high in ranges if low is not None and high is not None)
     if not known or len(known) < len(ranges):

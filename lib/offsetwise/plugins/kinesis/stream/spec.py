@@ -50,8 +50,6 @@ _WHOLE: Final = 2**64
 
 
 class Place(StrEnum):
-    """What a position says, in the words of the API where it has one."""
-
     AFTER = "seq"
     AT = "at"
     TRIM_HORIZON = "TRIM_HORIZON"
@@ -81,7 +79,6 @@ class ShardPlace(OpaquePosition):
 
     @property
     def is_end(self) -> bool:
-        """Whether the shard is read to its end."""
         return self.place is Place.SHARD_END
 
     def __str__(self) -> str:
@@ -125,17 +122,14 @@ SHARD_END: Final = ShardPlace(place=Place.SHARD_END)
 
 
 def after(sequence: int, sub: int | None = None) -> ShardPlace:
-    """Return the place behind a record, or behind a user record inside an aggregate."""
     return ShardPlace(place=Place.AFTER, sequence=sequence, sub=sub)
 
 
 def at(sequence: int) -> ShardPlace:
-    """Return the place before a record."""
     return ShardPlace(place=Place.AT, sequence=sequence)
 
 
 def at_time(at_ms: int) -> ShardPlace:
-    """Return the place of the first record that arrived at or after a time, in milliseconds since the epoch."""
     return ShardPlace(place=Place.AT_TIMESTAMP, at_ms=at_ms)
 
 
@@ -149,7 +143,6 @@ def in_shards(positions: Mapping[int, ShardPlace]) -> ShardPlace:
 
 
 def in_several(position: AnyPosition | None) -> bool:
-    """Return whether a position is one in shards of another stream than the one that it is planned for."""
     return isinstance(position, ShardPlace) and bool(position.of)
 
 
@@ -220,7 +213,6 @@ def stream_name(stream: str) -> str | None:
 
 
 def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None:
-    """Return a shard's position by the stream's name and the shard's number; see `ports.stream.AsPartition`."""
     name, number = stream_name(at.stream or stream or ""), shard_number(at.shard)
     if name is None or number is None:
         return None
@@ -228,7 +220,6 @@ def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None
 
 
 def tells(position: AnyPosition) -> str:
-    """Describe when the record of a position arrived, as its number tells; empty where it tells nothing."""
     sequence = position.sequence if isinstance(position, ShardPlace) else None
     evidence = None if sequence is None else evidence_of(sequence)
     return "" if evidence is None else moment(evidence.arrived_s)
@@ -281,7 +272,6 @@ def _addresses(properties: Mapping[str, str]) -> frozenset[str]:  # noqa: ARG001
 
 
 def saves_none(position: AnyPosition) -> str:
-    """Return why `LATEST`, or a time that only the job's code knows, is no place, as a sentence."""
     begins = "when the job starts" if position == LATEST else "the time in the job's code"
     return f"{position} saves no position: where it is depends on {begins}."
 

@@ -1,5 +1,3 @@
-"""A table of DynamoDB beside a stream, asked with what the migration file says of the stream's account and region."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,8 +17,6 @@ _MISSING: Final = "ResourceNotFoundException"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """What DynamoDB says of a table."""
-
     status: str
     """`CREATING`, `ACTIVE`, `DELETING` and others."""
     created_ms: int
@@ -77,7 +73,6 @@ class DynamoTable:
 
     @property
     def uri(self) -> str:
-        """What `offsetwise inspect` calls it."""
         options = (("region", self.region), ("endpoint", self.endpoint))
         query = "&".join(f"{key}={value}" for key, value in options if value is not None)
         return f"dynamodb://{self.name}" + (f"?{query}" if query else "")
@@ -113,7 +108,6 @@ class DynamoTable:
         )
 
     def _read(self, name: str, call: Any) -> Any:
-        """Make one call that reads; None where there is no such table."""
         try:
             return call()
         except self._of.ClientError as error:
@@ -134,6 +128,5 @@ class DynamoTable:
 
 
 def answer_of(error: Any) -> tuple[str, str]:
-    """Return the code and the message of a refusal."""
     body = error.response.get("Error", {})
     return str(body.get("Code", "")), str(body.get("Message", ""))[:200]

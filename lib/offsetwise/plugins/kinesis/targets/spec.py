@@ -12,7 +12,6 @@ Row = PlannedPosition | PartitionComparison
 
 
 def is_to_another_stream(positions: Iterable[Row]) -> bool:
-    """Return whether positions were found on another stream than the one that the job reads."""
     return any(in_several(position.old_offset) for position in positions)
 
 
@@ -44,7 +43,6 @@ def stands_elsewhere(planned: Sequence[PlannedPosition], positions: Mapping[int,
 
 
 def has_other_shards(positions: Sequence[Row]) -> bool:
-    """Return whether the other stream lacks the number of a shard that has a position."""
     return not left_in_shards(positions).keys() <= {position.partition for position in positions}
 
 

@@ -1,5 +1,3 @@
-"""Positions in a file: what the other stages ask of them."""
-
 from __future__ import annotations
 
 import re

@@ -151,7 +151,6 @@ def _print_druid(rows: Sequence[Row]) -> str:
 
 
 def _segments(body: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """Return (name, metadata) of segments: one of them, a list, or an object by name."""
     if isinstance(body, dict) and "segment.realtime.status" not in body:
         return [(str(name), value) for name, value in body.items()]
     listed = body if isinstance(body, list) else [body]

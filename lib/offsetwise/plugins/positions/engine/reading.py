@@ -118,12 +118,10 @@ def _sources(shape: Shape, rows: Iterable[Row]) -> tuple[CheckpointSource, ...]:
 
 
 def source_id(shape: Shape, group: str) -> str:
-    """Return what a plan calls the positions of a group, or of a file that names none."""
     return f"{shape.name}:{group}" if group else shape.name
 
 
 def _group(sources: Sequence[CheckpointSource]) -> str | None:
-    """Return the only group that a file names; None where it names none, or several."""
     groups = {named(source.id)[1] for source in sources}
     return next(iter(groups)) or None if len(groups) == 1 else None
 
@@ -138,7 +136,6 @@ def _restart(shape: Shape, sources: Sequence[CheckpointSource]) -> str:
 
 
 def is_positions_file(part: str, data: bytes) -> bool:
-    """Return whether a file is a positions file, by its part or, where none is named, by its look."""
     if part:
         return part == ANY or part.startswith(f"{ANY}:") or named(part)[0] in SHAPES
     try:

@@ -21,8 +21,6 @@ _SHOWN: Final = 60
 
 
 class Row(NamedTuple):
-    """One position."""
-
     group: str
     """The consumer group that keeps it; empty where the shape names none."""
     topic: str
@@ -33,8 +31,6 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """One way to write positions down."""
-
     name: str
     """As `--shape` takes it."""
     title: str
@@ -137,7 +133,6 @@ def offsets_of(value: object, topic: str, what: str) -> Iterator[Row]:
 
 
 def grouped(rows: Iterable[Row]) -> dict[str, dict[int, int]]:
-    """Return the offset of each partition, by topic, in the order of the rows."""
     topics: dict[str, dict[int, int]] = {}
     for row in rows:
         topics.setdefault(row.topic, {})[row.partition] = row.offset

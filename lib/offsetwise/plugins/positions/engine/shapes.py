@@ -32,6 +32,5 @@ def named(part: str) -> tuple[str, str]:
 
 
 def fitting(data: bytes) -> tuple[Shape, ...]:
-    """Return the shapes that a file looks like."""
     head = data[:_HEAD_BYTES]
     return tuple(shape for shape in SHAPES.values() if shape.fits(head))

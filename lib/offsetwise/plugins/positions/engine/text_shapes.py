@@ -121,7 +121,6 @@ def _print_hudi(rows: Sequence[Row]) -> str:
 
 
 def _flink(data: bytes, word: str) -> Iterator[Row]:
-    """Read the two options of a table; the value of the one alone where the WORD is the topic."""
     text = data.decode()
     options: dict[str, set[str]] = {}
     for name, value in _OPTION.findall(text):

@@ -44,7 +44,6 @@ def shape_of(plan: Plan) -> Shape:
 
 
 def rows_of(plan: Plan) -> list[Row]:
-    """Return the new positions of a plan, by group, topic and partition."""
     return sorted(
         Row(named(position.source)[1], position.new_topic, position.partition, offset_of(position.new_offset))
         for position in plan.positions
@@ -95,7 +94,6 @@ class PositionsFileTarget(OutputTarget):
     )
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield that the positions were read from no such file; see `TargetType`."""
         if comparison.engine != ENGINE:
             yield no_checkpoint.problem("The positions were read from no positions file, whose shape could be kept.")
             return
@@ -107,7 +105,6 @@ class PositionsFileTarget(OutputTarget):
                 )
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan the shape cannot say."""
         try:
             positions_text(plan)
         except ApplyError as error:
@@ -117,7 +114,6 @@ class PositionsFileTarget(OutputTarget):
             yield from against_gaps(plan)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         yield from made_text(step, positions_text(plan))
 
 

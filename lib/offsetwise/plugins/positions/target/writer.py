@@ -1,5 +1,3 @@
-"""Writes the positions file, and says by which command its system takes it."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -41,11 +39,9 @@ _FILES: Final = TextFileWriter(
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return _FILES
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as every target's
-    """Compare the file with the plan; where the job began, its own system knows."""
     since = "where the job began, its own system tells"
     return changed(plan, step, readers, positions_text(plan)) or as_written(plan, step, since)

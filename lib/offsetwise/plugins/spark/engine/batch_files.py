@@ -1,5 +1,3 @@
-"""`offsets/<batch>` and `commits/<batch>` as they stand."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +12,6 @@ _Parsed = TypeVar("_Parsed")
 
 
 def files_from(folder: FolderReader, batch: int) -> BatchFiles:
-    """Read both files of a batch; one that cannot be read says why."""
     plan, commit = f"offsets/{batch}", f"commits/{batch}"
     read = folder.read_many({plan: None, commit: None})
     return BatchFiles(

@@ -307,7 +307,6 @@ def _assemble(
 def _sharded(
     folder: FolderReader, sources: Sequence[CheckpointSource], logs: _Logs, committer: Table | None
 ) -> dict[int, SourceShards]:
-    """Return the sources whose stream has shards instead of partitions, by their index."""
     if not any('"streamName"' in (source.raw or "") for file in logs.files.values() for source in file.sources):
         return {}
     from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read Kafka alone
@@ -317,7 +316,6 @@ def _sharded(
 
 
 def _with_shards(resolved: Resolved, sharded: Mapping[int, SourceShards]) -> Resolved:
-    """Put sources in that keep their ends beside the offset files."""
     own = (
         problem
         for result in sharded.values()

@@ -1,5 +1,3 @@
-"""What a Spark query keeps in its checkpoint beside the positions."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
@@ -21,8 +19,6 @@ class StateStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkDetails(Details):
-    """The batches of a query, its state and its configuration."""
-
     last_planned_batch: int | None = field()
     last_committed_batch: int | None = field()
     reruns_batch: int | None = field()
@@ -36,7 +32,6 @@ class SparkDetails(Details):
 
     @property
     def written_ms(self) -> int | None:
-        """When the newest batch was planned."""
         return next((batch.timestamp_ms for batch in self.batches if batch.id == self.last_planned_batch), None)
 
     @property
@@ -46,7 +41,6 @@ class SparkDetails(Details):
 
     @property
     def state_bytes(self) -> int:
-        """The size of all files in `state/`."""
         return sum(store.size_bytes for store in self.state)
 
     @property
@@ -60,7 +54,6 @@ class SparkDetails(Details):
         return any(batch.watermark_ms for batch in self.batches)
 
     def without_pending(self) -> SparkDetails:
-        """Return what holds of a query that is taken back to an earlier batch: none runs again."""
         return replace(self, reruns_batch=None)
 
 

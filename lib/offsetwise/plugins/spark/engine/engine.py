@@ -1,5 +1,3 @@
-"""Spark Structured Streaming: what the other stages ask of it."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""What the logs of a Spark checkpoint lack: batches, and partitions in them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,3 @@
-"""Whether a folder is a Spark checkpoint and, if not, what it is instead."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -43,7 +41,6 @@ def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None =
 
 
 def is_checkpoint(entries: Sequence[Entry]) -> bool:
-    """Whether a folder with these names is the checkpoint of a Spark query, or of one that has only just begun."""
     names = {entry.name for entry in entries}
     folders = {entry.name for entry in entries if entry.is_dir is not False}
     files = {entry.name for entry in entries if entry.is_dir is not True}

@@ -22,8 +22,6 @@ _SOURCE_FOLDER: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitialOffsets:
-    """What stands in `sources/<id>/0`."""
-
     offsets: Mapping[str, SourceOffset] = field(default_factory=dict)
     """The Kafka ones, by source id."""
     folders: tuple[str, ...] = ()

@@ -35,7 +35,6 @@ class Logs:
 
     @classmethod
     def of(cls, folder: FolderReader) -> Logs:
-        """List both folders; one that is not there has no batch."""
         batches: dict[str, tuple[int, ...]] = {}
         names: set[str] = set()
         for log in ("commits", "offsets"):
@@ -48,12 +47,10 @@ class Logs:
         return cls(planned=batches["offsets"], committed=batches["commits"], names=frozenset(names))
 
     def with_checksum(self, path: str) -> tuple[str, ...]:
-        """Return a file's path, and that of its checksum where there is one."""
         return (path, crc_path(path)) if crc_path(path) in self.names else (path,)
 
 
 def crc_path(path: str) -> str:
-    """Return the path of a file's checksum."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}.crc"
 
@@ -77,7 +74,6 @@ def after_batch(folder: FolderReader, logs: Logs, batch: int) -> Iterator[str]:
 
 
 def _is_later(path: str, batch: int) -> bool:
-    """Return whether a file below `state` was made by a batch above one."""
     matched = VERSION.fullmatch(path.rpartition("/")[2].removeprefix(".").removesuffix(".crc"))
     if matched is not None:
         return int(matched[1]) > batch + 1

@@ -56,8 +56,6 @@ class UnknownLogVersionError(GarbledError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOffset:
-    """One source's line of an offset file."""
-
     id: str
     kind: str | None
     """`kafka`, `other`, or None for a void offset (`-`): the source has none yet."""
@@ -70,18 +68,14 @@ class SourceOffset:
 
     @property
     def is_kafka(self) -> bool:
-        """Whether it is the line of a Kafka source."""
         return self.kind == "kafka"
 
     def by_partition(self) -> dict[TopicPartition, int]:
-        """Return the offset of each partition, in the order of the line."""
         return offsets_by_partition(self.offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFile:
-    """One file of the offset log."""
-
     version: int
     timestamp_ms: int | None
     watermark_ms: int | None
@@ -89,7 +83,6 @@ class OffsetFile:
     sources: tuple[SourceOffset, ...]
 
     def by_id(self) -> dict[str, SourceOffset]:
-        """Return the lines by source."""
         return {source.id: source for source in self.sources}
 
 
@@ -178,7 +171,6 @@ def parse_query_id(data: bytes) -> str:
 
 
 def checksum_fits(data: bytes, checksum: bytes) -> bool:
-    """Whether a Hadoop `.crc` file is the one of these bytes (CRC32 per chunk, big-endian)."""
     if checksum[:4] != b"crc\0" or len(checksum) < 8:
         return False
     chunk = int.from_bytes(checksum[4:8], "big")
@@ -248,7 +240,6 @@ _PARTITIONS: Final = {str(number): number for number in range(4096)}
 
 @lru_cache(maxsize=64)
 def _partitions(topic: str, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Read the partitions of a topic, which are the same in most batches of a checkpoint."""
     try:
         return tuple(map(_PARTITIONS.__getitem__, names))
     except KeyError:
@@ -325,7 +316,6 @@ def _metadata(line: str) -> tuple[int | None, int | None, _Configuration]:
 
 @lru_cache(maxsize=64)
 def _recorded(text: str) -> _Configuration:
-    """Read a configuration, which is the same in most batches of a checkpoint."""
     return _configuration(_json(text))
 
 

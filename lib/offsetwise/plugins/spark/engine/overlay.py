@@ -1,5 +1,3 @@
-"""A checkpoint's folder as it will be, read before anything is written."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -19,11 +17,9 @@ class Overlay:
 
     @property
     def uri(self) -> str:
-        """The folder below."""
         return self.folder.uri
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Return the names in a folder without what is dropped."""
         prefix = f"{folder}/" if folder else ""
         new = {
             name: Entry(name=name, is_dir=bool(below), size_bytes=len(data), modified_s=0 if details else None)
@@ -42,7 +38,6 @@ class Overlay:
         return tuple(sorted((*(entry for entry in there if prefix + entry.name not in self.dropped), *new.values())))
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
-        """Read whole files, with their other bytes."""
         below = {path: size for path, size in files.items() if path not in self.replaced and path not in self.dropped}
         missing_error = MissingError("expected a file, found it dropped.", fix="")
         results: dict[str, bytes | StorageError] = dict.fromkeys(files, missing_error)
@@ -50,7 +45,6 @@ class Overlay:
         return results | {path: data for path, data in self.replaced.items() if path in files}
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield the files below without those that are dropped."""
         for path, size in self.folder.walk(folder):
             if f"{folder}/{path}" not in self.dropped:
                 yield path, size

@@ -43,13 +43,11 @@ _Partition = tuple[str, int, int]
 
 
 def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
-    """Return what a batch says of a source; None where it says nothing of Kafka."""
     line = files[batch].by_id().get(source) if batch in files else None
     return None if line is None or not line.is_kafka else line.offsets
 
 
 def _missing(before: tuple[TopicOffsets, ...] | None, retained: tuple[TopicOffsets, ...]) -> tuple[_Partition, ...]:
-    """Return (topic, partition, offset) of what is in the one and not in the other."""
     now = {of.topic: of.partitions for of in retained}
     return tuple(
         (of.topic, partition, offset)

@@ -26,8 +26,6 @@ _NOT_RUN: Final = frozenset({checkpoint_polluted.code, topic_dropped.code, repar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """The sources with the positions a restart uses."""
-
     sources: tuple[CheckpointSource, ...]
     problems: tuple[Problem, ...]
     initial_files: tuple[str, ...]
@@ -117,7 +115,6 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
-    """Describe in one sentence where the job restarts, with its numbers."""
     positions, unread = _positions_text(resolved.sources), _unread(resolved.sources)
     if not restart.known or not (positions or unread):
         reason = next(
@@ -152,8 +149,6 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lines:
-    """What the files say about one source."""
-
     id: str
     start: SourceOffset | None
     planned: SourceOffset | None
@@ -162,13 +157,10 @@ class _Lines:
 
     @property
     def begin(self) -> SourceOffset | None:
-        """Where the next batch begins: at the initial offsets as long as the source has no other."""
         return self.initial if self.start is None or self.start.kind is None else self.start
 
 
 class _PlacedSource(NamedTuple):
-    """A source with its positions."""
-
     source: CheckpointSource
     from_initial: bool = False
     problems: Sequence[Problem] = ()
@@ -200,7 +192,6 @@ def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool)
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
-    """Find what makes it unclear which line belongs to which source."""
     problems: list[Problem] = []
     if last is not None and start is not None and last is not start:
         ids, before = [source.id for source in last.sources], [source.id for source in start.sources]
@@ -242,7 +233,6 @@ def _line_problems(lines: _Lines, restart: Restart) -> list[Problem]:
 
 
 def _initial_problems(lines: _Lines, initial: InitialOffsets) -> tuple[list[Problem], list[Problem]]:
-    """Return what is wrong with a source's initial offsets, and with their checksum."""
     where = f"sources/{lines.id}/0"
     unreadable = initial.unreadable.get(lines.id) or initial.unreadable.get("")
     if unreadable is not None:
@@ -329,7 +319,6 @@ def _positions_text(sources: Sequence[CheckpointSource]) -> str:
 
 
 def _unread(sources: Sequence[CheckpointSource]) -> str:
-    """Describe sources of other kinds, whose lines do not tell where they start."""
     named = [source.id for source in sources if source.raw is not None]
     if not named:
         return ""

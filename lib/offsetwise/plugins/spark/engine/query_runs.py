@@ -9,8 +9,6 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRun:
-    """One run of a streaming query, from a start to its end or until now."""
-
     query_id: str
     """As in the file `metadata` of its checkpoint."""
     run_id: str
@@ -27,8 +25,6 @@ class QueryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkApplication:
-    """The streaming queries of one application."""
-
     address: str
     """What documents call it."""
     id: str | None
@@ -44,8 +40,6 @@ class SparkApplication:
 
 @dataclass(slots=True, kw_only=True)
 class RunSoFar:
-    """A run that is being put together from what is read of it, in its order."""
-
     query_id: str
     run_id: str
     name: str | None
@@ -54,7 +48,6 @@ class RunSoFar:
     starts: tuple[Any, ...] | None = None
 
     def whole(self) -> QueryRun:
-        """Return it as it is now."""
         return QueryRun(
             query_id=self.query_id,
             run_id=self.run_id,
@@ -67,5 +60,4 @@ class RunSoFar:
 
 
 def in_order(runs: Iterable[RunSoFar]) -> tuple[QueryRun, ...]:
-    """Return runs as they are now, in their order."""
     return tuple(run.whole() for run in runs)

@@ -1,5 +1,3 @@
-"""What a person needs to follow a query beside its checkpoint: where batch 0 began, and when its logs were written."""
-
 from __future__ import annotations
 
 import time
@@ -15,7 +13,6 @@ LOGS: Final = ("offsets", "commits")
 
 
 def reading(folder: FolderReader, checkpoint: Checkpoint) -> CheckpointReading:
-    """Read the initial offsets of a query and the times of its logs."""
     times = _times(folder)
     planned = f"offsets/{checkpoint.details.last_planned_batch}"
     return CheckpointReading(

@@ -40,8 +40,6 @@ _NAMED: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkAddress:
-    """Where an application of Spark is asked."""
-
     url: str
     """Of its web pages, without `/api/v1`."""
     app_id: str | None
@@ -72,7 +70,6 @@ class SparkAddress:
 
     @property
     def text(self) -> str:
-        """What documents call it."""
         return self.url if self.app_id is None else f"{self.url}/api/v1/applications/{quote(self.app_id, safe='')}"
 
 

@@ -22,8 +22,6 @@ RESTORE: Final = "Restore the folder from a copy, or take a new checkpoint of th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """What the two logs say about the next start."""
-
     last_planned: int | None
     last_committed: int | None
     reruns: int | None
@@ -47,7 +45,6 @@ class Restart:
 
     @property
     def known(self) -> bool:
-        """Whether the logs say where reading continues."""
         return self.from_initial or self.starts_after is not None
 
 
@@ -165,7 +162,6 @@ def _batches(log: str, first: int, last: int) -> str:
 
 
 def damaged(message: str) -> Problem:
-    """Report that a checkpoint cannot be relied on."""
     return checkpoint_damaged.problem(message, fix=RESTORE)
 
 

@@ -1,5 +1,3 @@
-"""How large the state of a Spark query is, and how many rows it holds where its files say so."""
-
 from __future__ import annotations
 
 import io

@@ -1,5 +1,3 @@
-"""Whether the state that a Spark query needs is there."""
-
 from __future__ import annotations
 
 import re

@@ -33,15 +33,12 @@ _PLANNED: Final = Verdict(icon="◇", word="planned", tone=Tone.CAREFUL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The partitions that the charts count: all, one topic's, or a single one."""
-
     name: str
     first: int
     count: int
 
     @property
     def lanes(self) -> slice:
-        """Its columns in the history."""
         return slice(self.first, self.first + self.count)
 
 
@@ -76,7 +73,6 @@ _CHANGED: Final[Columns[tuple[str, str, str]]] = (
 
 @st.fragment
 def timeline(reading: sources.Reading) -> None:
-    """Draw the charts and the table of batches, of all partitions or of those chosen."""
     blocks.section("Batches over time")
     with guard.block("timeline"):
         topics = scopes(reading)
@@ -152,7 +148,6 @@ def _paced(facts: tuple[BatchFact, ...]) -> str:
 
 @st.fragment
 def compared(answers: Answers, migration: str, name: str, reading: sources.Reading) -> None:
-    """Let the person choose two batches, and draw what differs."""
     blocks.section("Two batches compared")
     with guard.block("comparing"):
         batch_history = history(reading)
@@ -217,13 +212,11 @@ def _configuration(
 
 @cached(8)
 def history(reading: Reading) -> History:
-    """Return the retained batches side by side."""
     return history_of(reading.value.checkpoint.details.batches, reading.value.initial)
 
 
 @cached(8)
 def scopes(reading: Reading) -> dict[str, Scope]:
-    """Return what can be chosen, by name: all topics where there are several, then each."""
     batch_history = history(reading)
     sources = {log.source for log in batch_history.logs}
     results = {}
@@ -238,25 +231,21 @@ def scopes(reading: Reading) -> dict[str, Scope]:
 
 @cached(32)
 def partitions(reading: Reading, topic: Scope) -> list[int]:
-    """Return the numbers of a topic's partitions."""
     return [lane.partition for lane in history(reading).lanes[topic.lanes]]
 
 
 def partition(reading: Reading, topic: Scope, number: int) -> Scope:
-    """Return one partition of a topic."""
     index = partitions(reading, topic).index(number)
     return Scope(name=f"{topic.name}-{number}", first=topic.first + index, count=1)
 
 
 @cached(64)
 def batch_facts(reading: Reading, scope: Scope) -> tuple[BatchFact, ...]:
-    """Return the facts of every batch, counted over a scope."""
     return facts(history(reading), scope.lanes)
 
 
 @cached(64)
 def batch_charts(reading: Reading, scope: Scope, colours: Palette) -> tuple[Any, Any, Any]:
-    """Return the charts of offsets, records and intervals."""
     batch_rows = batch_facts(reading, scope)
     return (
         charts.offsets(batch_rows, colours, scope.name, lanes=scope.count),
@@ -267,12 +256,10 @@ def batch_charts(reading: Reading, scope: Scope, colours: Palette) -> tuple[Any,
 
 @cached(16)
 def moved_between(reading: Reading, first: int, second: int) -> list[Moved]:
-    """Return what moved between two rows of the history."""
     return moved(history(reading), first, second)
 
 
 def note(fact: BatchFact) -> str:
-    """Describe what the number of records leaves out."""
     said = []
     if fact.read.regressions:
         said.append(f"! goes back in {wording.many(fact.read.regressions, 'partition')}")

@@ -1,5 +1,3 @@
-"""What the Checkpoint screen shows of a Spark query: its batches, their files, its state, its configuration."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -69,7 +67,6 @@ _OFFER: Final = blocks.Offer(
 
 
 def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:
-    """Draw everything below the restart and its banners."""
     if not migration.recorded:
         with guard.block("running"):
             _running(reading, f"{migration.name}/{name}")
@@ -89,7 +86,6 @@ def draw(answers: Answers, migration: Offered, name: str, reading: sources.Readi
 
 
 def facts(read: Checkpoint) -> None:
-    """Draw what the Fleet screen shows of a query alone."""
     stores = spark_details(read).state
     if stores:
         with st.expander("State, by operator"):
@@ -97,7 +93,6 @@ def facts(read: Checkpoint) -> None:
 
 
 def _running(reading: sources.Reading, key: str) -> None:
-    """Show that a query seems to run, from file times and from what moved since this browser's last reading."""
     said = [text for text in (seems_running(reading.value), _moved(reading, key)) if text]
     if said:
         blocks.box(
@@ -201,7 +196,6 @@ def is_copy(reading: CheckpointReading) -> bool:
 
 
 def changed_between(before: Checkpoint, now: Checkpoint) -> str | None:
-    """Describe what changed between two readings; None if nothing did."""
     changes = [
         f"the newest {what} batch went from {number(old)} to {number(new)}"
         for what, old, new in (
@@ -214,7 +208,6 @@ def changed_between(before: Checkpoint, now: Checkpoint) -> str | None:
 
 
 def again_on_restart(checkpoint: Checkpoint) -> int | None:
-    """Count what a restart now would read again; None where that cannot be told."""
     if checkpoint.details.reruns_batch is None:
         if checkpoint.details.last_committed_batch is not None:
             return 0
@@ -230,7 +223,6 @@ def again_on_restart(checkpoint: Checkpoint) -> int | None:
 
 @st.fragment
 def _state_stores(answers: Answers, migration: str, name: str, reading: sources.Reading) -> None:
-    """Draw the sizes, the offer to count rows, and the rows once they were counted."""
     blocks.section("State stores")
     with guard.block("state"):
         stores = spark_details(reading.value.checkpoint).state

@@ -1,5 +1,3 @@
-"""The files of one batch as they stand, beside what they were understood to say."""
-
 from __future__ import annotations
 
 from typing import Any, Final
@@ -32,7 +30,6 @@ _OFFSETS: Final[Columns[tuple[str, str, int, int]]] = (
 def files_of(
     answers: Answers, migration: str, name: str, reading: sources.Reading, batch: int, *, key: str
 ) -> BatchFiles | None:
-    """Return the files of a batch, reading them once per reading of the checkpoint."""
     question = Question.of(Reader.batch_files, migration, name, batch, edition=reading.id)
     known = answers.cached(question)
     if known is not None:
@@ -52,7 +49,6 @@ def files_of(
 
 @st.fragment
 def draw(answers: Answers, migration: str, name: str, reading: sources.Reading) -> None:
-    """Let the person choose a batch, and draw its files beside their meaning."""
     blocks.section("A batch's files")
     with guard.block("files"):
         ids = {str(batch.id): batch.id for batch in reversed(reading.value.checkpoint.details.batches)}

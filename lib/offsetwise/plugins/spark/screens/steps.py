@@ -40,7 +40,6 @@ _STANDING: Final[Columns[StandingLane]] = (
 
 @st.fragment
 def draw(reading: sources.Reading) -> None:
-    """Draw one step, with the buttons to the ones before and after it."""
     blocks.section("What a failure would read again")
     with guard.block("step"):
         if in_shards(reading.value.checkpoint):
@@ -81,7 +80,6 @@ def draw(reading: sources.Reading) -> None:
 
 
 def _in_shards(shown: Checkpoint) -> None:
-    """Show it of shards, whose sequence numbers tell no number of records."""
     ahead = [at for source in shown.sources for at in source.shards if at.planned_position not in (None, at.position)]
     rerun, committed = shown.details.reruns_batch, shown.details.last_committed_batch
     if rerun is None:
@@ -100,7 +98,6 @@ def _in_shards(shown: Checkpoint) -> None:
 
 
 def _choose(reading: sources.Reading, names: list[str]) -> Scope | None:
-    """Draw what leads from step to step, and the choice of a topic; give that, None where no Kafka topic is known."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         index = _step_index(names)
         st.button(
@@ -129,7 +126,6 @@ def _choose(reading: sources.Reading, names: list[str]) -> Scope | None:
 
 
 def _step_index(names: list[str]) -> int:
-    """Return the step to show: the one in the address, else the newest."""
     requested = st.session_state.get("step") or st.query_params.get("step")
     return names.index(requested) if requested in names else len(names) - 1
 
@@ -146,20 +142,17 @@ def _go(names: list[str], by: int) -> None:
 
 @cached(8)
 def steps_of(reading: Reading) -> dict[str, BatchMoment]:
-    """Return the steps of the history, by their name in an address."""
     batch_history = history(reading)
     return {moment.name(batch_history): moment for moment in moments(batch_history)}
 
 
 @cached(128)
 def standing_at(reading: Reading, moment: BatchMoment, scope: Scope) -> BatchStanding:
-    """Return what a failure at a step would read again."""
     return state_at(history(reading), moment, scope.lanes)
 
 
 @cached(128)
 def step_places(reading: Reading, moment: BatchMoment, scope: Scope) -> tuple[int, ...]:
-    """Return the lanes that the picture of a step shows: all, or those with most to read again, in log order."""
     at = standing_at(reading, moment, scope)
     if scope.count <= charts.MAX_LANES:
         return tuple(range(scope.count))
@@ -170,7 +163,6 @@ def step_places(reading: Reading, moment: BatchMoment, scope: Scope) -> tuple[in
 
 @cached(128)
 def step_chart(reading: Reading, moment: BatchMoment, scope: Scope, colours: Palette) -> Any:
-    """Return the picture of a step."""
     batch_history, at, indexes = (
         history(reading),
         standing_at(reading, moment, scope),
@@ -180,7 +172,6 @@ def step_chart(reading: Reading, moment: BatchMoment, scope: Scope, colours: Pal
 
 
 def holds(history: History, moment: BatchMoment) -> str:
-    """Describe what the checkpoint holds at a moment."""
     if moment.row is None:
         return "The initial offsets are recorded in sources/, and no batch is planned."
     batch = history.batches[moment.row]
@@ -233,14 +224,12 @@ def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Ton
 
 
 def takeaway(history: History, moment: BatchMoment, at: BatchStanding, lanes: slice) -> str:
-    """Describe in one sentence what the picture of a step shows."""
     counted = many(int(at.start_known.sum()), "partition")
     again = many(at.again.records, "record")
     return f"{moment.name(history).capitalize()}: {counted} of {len(history.lanes[lanes]):,}, {again} to read again."
 
 
 def _unfiled(history: History, row: int) -> str | None:
-    """Describe which batches may have run after a commit without leaving a file; None where nothing points to any."""
     batch = history.batches[row].id
     after = history.batches[row + 1].id if row + 1 < len(history.batches) else None
     if after is not None and after > batch + 1:
@@ -257,7 +246,6 @@ def _unfiled(history: History, row: int) -> str | None:
 
 
 def _spans(history: History, at: BatchStanding) -> str:
-    """Name the partitions with most to read again; `at` covers all lanes."""
     known = at.start_known & at.end_known
     moved = [
         (int(end) - int(start), lane, int(start), int(end))

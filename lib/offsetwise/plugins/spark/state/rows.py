@@ -1,5 +1,3 @@
-"""Starts the Spark that counts the rows of a checkpoint's state."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 def count_rows(
     uri: str, checkpoint: Checkpoint, *, roots: Sequence[str] | None, spark: SparkSettings, progress: Progress
 ) -> StateRows:
-    """Count the rows of a checkpoint's state stores; see `pipeline.state_rows.CountsRows`."""
     path = spark_path(uri, roots=roots)
     install_pyspark(progress)
     from offsetwise.plugins.spark.state.state import check_state, read_state_rows  # noqa: PLC0415 - PySpark is slow

@@ -30,8 +30,6 @@ _TOKEN: Final = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}:,]|-?[0-9]+)')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
-    """A file after the edit."""
-
     data: bytes
     changes: tuple[NumberChange, ...]
 
@@ -171,8 +169,6 @@ def _change(source: str, move: Move, before: int | None) -> NumberChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Topic:
-    """One topic of an offset text, with the places of its name and numbers."""
-
     name: str
     name_at: tuple[int, int]
     partitions: tuple[tuple[int, int, int, int], ...]
@@ -182,7 +178,6 @@ class _Topic:
 
 
 def _scan(text: str, subject: str) -> list[_Topic]:
-    """Find names and numbers in a text that the parser has already accepted."""
     tokens = _tokens(text, subject)
     topics: list[_Topic] = []
     _expect(next(tokens), "{", subject)
@@ -242,7 +237,6 @@ def line_spans(text: str, version: int, ids: list[str]) -> dict[str, tuple[int, 
 
 
 def replaced(text: str, pieces: list[tuple[int, int, str]]) -> str:
-    """Put other texts into the place of those between two places each, which do not overlap."""
     results, at = [], 0
     for start, end, new in sorted(pieces):
         results += [text[at:start], new]

@@ -25,12 +25,10 @@ _NAMED: Final = 5
 
 
 def address_of(text: str) -> str:
-    """Return the address of an application, or the path of its event log, as documents have it; see `JobModule`."""
     return SparkAddress.parse(text).text if _is_rest(text) else _path(text)
 
 
 def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Readers) -> VerifiedJob:
-    """Ask a running query whether it began from the checkpoint that was written; see `JobModule`."""
     if _is_rest(text):
         address = SparkAddress.parse(text)
         application = read_application(address, readers.migration.job_sign_on(address.text))
@@ -75,7 +73,6 @@ def _path(text: str) -> str:
 def _written_query(
     steps: tuple[ReceiptStep, ...], readers: Readers, application: SparkApplication
 ) -> tuple[ReceiptStep, str | None]:
-    """Return the step whose checkpoint has the id of a query that ran, else the first one, with the id that it has."""
     ids = [(step, _query_id(readers.files(step.place, (_METADATA,)))) for step in steps]
     observed_ids = {run.query_id for run in application.runs}
     return next(((step, query_id) for step, query_id in ids if query_id in observed_ids), ids[0])
@@ -143,7 +140,6 @@ def _judge(plan: Plan, step: ReceiptStep, runs: tuple[QueryRun, ...], run: Query
 
 
 def _first_batch(plan: Plan) -> int:
-    """Return the first batch that is run from what the plan wrote: after the batch that it goes on after, or 0."""
     batches = [point.batch for position in plan.positions for point in position.restart[:1] if point.batch is not None]
     return max(batches, default=-1) + 1
 
@@ -153,7 +149,6 @@ def _shows(run: QueryRun, first: int) -> bool:
 
 
 def _compared(plan: Plan, run: QueryRun, step: ReceiptStep) -> Judgement:
-    """Compare where the first batch of a run began with the plan."""
     starts = run.starts or ()
     differing = [
         f"{position.new_topic_partition} at {_shown(start)}, expected {position.new_offset:,}"
@@ -178,7 +173,6 @@ def _shown(start: object) -> str:
 
 
 def _start(starts: tuple[object, ...], position: PlannedPosition) -> object:
-    """Return where a batch began in a partition, by the source's number or, where it has a name, by the partition."""
     numbered = position.source.isdigit() and int(position.source) < len(starts)
     sources = [starts[int(position.source)]] if numbered else [*starts]
     for source in sources:

@@ -63,7 +63,6 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
 
 
 def _exception(comparison: Comparison, rows: Rows) -> str:
-    """Return whether the query fails, and what it leaves behind; empty where it does not."""
     renamed = first(rows, lambda row: row.new_topic != row.topic)
     beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
     below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
@@ -200,8 +199,6 @@ def _elsewhere(job: Elsewhere) -> str:
 
 
 class QuerySettings(Settings):
-    """What a person decides about a query."""
-
     options = {"--rewind-to": "rewind_to"}  # noqa: RUF012 - a class variable, as `Settings` declares it
 
     rewind_to: int | None = Field(default=None, ge=0, description="go back to this earlier batch")

@@ -1,5 +1,3 @@
-"""A checkpoint as it stood after an earlier retained batch."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -95,7 +93,6 @@ def _file_of(batch: int) -> str:
 
 
 def _read_to(checkpoint: Checkpoint) -> dict[tuple[str, str, int], int]:
-    """Return how far the last committed batch had read."""
     batches, last = checkpoint.details.batches, checkpoint.details.last_committed_batch
     committed = next((batch for batch in batches if batch.id == last), None)
     return {

@@ -41,8 +41,6 @@ _NO_STATE: Final = frozenset({"state"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRewrite(Edits):
-    """What a plan changes in a checkpoint."""
-
     batch: int | None
     """The batch that the job goes on after; None where it starts from the initial offsets."""
     pending: int | None
@@ -99,8 +97,6 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> CheckpointRe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """Where the job goes on."""
-
     batch: int | None
     """Its end is where reading goes on; None for the initial offsets."""
     pending: int | None
@@ -112,7 +108,6 @@ class _Target:
 
 
 def _repaired(plan: Plan, folder: FolderReader) -> Repaired | None:
-    """Decide the plan's repair again; None where it has none."""
     if plan.repair is None:
         return None
     try:
@@ -144,7 +139,6 @@ def _moved(plan: Plan, folder: FolderReader, checkpoint: Checkpoint, target: _Ta
 
 
 def _from_original(folder: FolderReader, fixed: Repaired | None, edits: tuple[FileEdit, ...]) -> Iterator[FileEdit]:
-    """Return edits of a repaired checkpoint as edits of the original, with those of the repair."""
     if fixed is None:
         yield from edits
         return
@@ -352,7 +346,6 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
 
 
 def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
-    """Describe where a checkpoint restarts elsewhere than planned; None where it does not."""
     shards = has_opaque_positions(plan)
     results = {
         (source.id, position.topic_partition): (position.offset, position.planned_offset)

@@ -1,5 +1,3 @@
-"""What speaks against every target of a Spark query."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ _CHECKPOINT: Final = "checkpoint of Spark"
 
 
 def job_module() -> JobModule:
-    """Import what asks a running query which checkpoint it is on."""
     from offsetwise.plugins.spark.targets import job  # noqa: PLC0415 - it contacts a job, and a plan is drafted without
 
     return job
@@ -30,7 +27,6 @@ def against_checkpoint(
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above
 ) -> Iterator[Problem]:
-    """Report why there is no checkpoint of Spark to edit."""
     yield from no_checkpoint(comparison)
     stateless = [] if comparison.checkpoint is None else list(no_state_to_copy(comparison.checkpoint, _CHECKPOINT))
     yield from stateless
@@ -41,7 +37,6 @@ def against_checkpoint(
 
 
 def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]:
-    """Report why a fresh checkpoint cannot be given the positions of all sources."""
     yield from against_checkpoint(comparison, job, sink_rewound=False)
     count = len({row.source for row in comparison.partitions})
     if comparison.checkpoint is not None and count != 1:
@@ -50,6 +45,5 @@ def against_several(comparison: Comparison, job: JobTraits) -> Iterator[Problem]
 
 
 def against_anew(comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-    """Report why the sink stands in the way of a query that begins anew."""
     if comparison.checkpoint is None or comparison.checkpoint.engine == SPARK.name:
         yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")

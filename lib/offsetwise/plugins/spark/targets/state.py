@@ -1,5 +1,3 @@
-"""Whether a query is at rest, and whether the state that it needs is there."""
-
 from __future__ import annotations
 
 import time

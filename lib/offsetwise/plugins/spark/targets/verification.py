@@ -1,5 +1,3 @@
-"""Where a Spark query began: the file of the batch that was written, and the first batches after it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -107,8 +105,6 @@ def _start(reading: CheckpointReading, batch: Batch | None) -> dict[str, Places]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _History:
-    """What a checkpoint retains from where the job was to begin."""
-
     begins: int
     start: Mapping[str, Places] | None
     """By source id; None where the file is not retained any more."""
@@ -119,12 +115,10 @@ class _History:
 
     @property
     def where(self) -> str:
-        """Name the file that the job begins from."""
         return "the initial offsets" if self.begins == _INITIAL else f"offsets/{self.begins}"
 
 
 def _begins(plan: Plan) -> int:
-    """Return the batch whose end is where the job goes on."""
     batches = {position.restart[0].batch for position in plan.positions if position.restart}
     known = {batch for batch in batches if batch is not None}
     return max(known, default=_INITIAL)
@@ -185,7 +179,6 @@ def _at(sources: tuple[BatchSource, ...]) -> dict[str, Places]:
 
 
 def _of(sources: Mapping[str, Places], source: str, key: TopicPartition) -> int | None:
-    """Return the offset of a partition in its source; a plan from a group names none, then any source that has it."""
     if source in sources:
         return sources[source].get(key)
     return next((offsets[key] for offsets in sources.values() if key in offsets), None) if not source else None

@@ -1,5 +1,3 @@
-"""Whether a query has run on what a step wrote, by the logs of its checkpoint; and the file that guards one."""
-
 from __future__ import annotations
 
 import re
@@ -32,13 +30,11 @@ def later_batch(step: ReceiptStep, names: Names) -> str | None:
 
 
 def ran_since(step: ReceiptStep, names: Names) -> str | None:
-    """State that a query has run on a checkpoint since a step wrote it; None where its logs show none."""
     later = later_batch(step, names)
     return None if later is None else f"a query has run on it since: {later} is there."
 
 
 def ran_in_folder(step: ReceiptStep) -> str | None:
-    """Explain it for a local folder."""
     return ran_since(step, lambda log: sorted(names_in(below(step.place, log))))
 
 
@@ -49,7 +45,6 @@ def batch_guard(step: ReceiptStep) -> str:
 
 
 def is_guard(path: str) -> bool:
-    """Return whether a guard may have this path."""
     return _PLANNED.fullmatch(path) is not None
 
 

@@ -1,5 +1,3 @@
-"""Samples of lag."""
-
 from __future__ import annotations
 
 import sqlalchemy as sa
@@ -14,7 +12,6 @@ _ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Make the four tables of lag samples."""
     op.create_table(
         "lag_subject",
         sa.Column("id", _ID, primary_key=True),
@@ -53,6 +50,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove them."""
     for name in ("lag_payload", "lag_sample", "lag_layout", "lag_subject"):
         op.drop_table(name)

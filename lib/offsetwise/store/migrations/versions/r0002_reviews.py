@@ -1,5 +1,3 @@
-"""Plans under review: versions, editors, submissions, decisions, comments, receipts, and the audit log."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -46,7 +44,6 @@ _RULES = (
 
 
 def upgrade() -> None:
-    """Make the tables, and the triggers that keep their rules."""
     _audit()
     _plans()
     _versions()

@@ -23,7 +23,6 @@ _TOLD = "nobody decides about a plan that they wrote or edited"
 
 
 def upgrade() -> None:
-    """Add the column to both tables, and let the trigger compare it."""
     for table in ("review_editor", "review_decision"):
         op.add_column(table, sa.Column("likeness", sa.Text, nullable=True))
     op.create_index("ux_review_decision_likeness", "review_decision", ["submission_id", "likeness"], unique=True)
@@ -45,5 +44,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Refuse: who decided what is kept."""
     raise NotImplementedError("plans, approvals and the audit log are kept")

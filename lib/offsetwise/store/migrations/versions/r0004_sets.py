@@ -42,7 +42,6 @@ _NEW_TABLES = ("review_envelope", "review_set", "review_set_plan")
 
 
 def upgrade() -> None:
-    """Move the envelopes into a table of their own, and make the tables of sets."""
     sqlite = op.get_bind().dialect.name == "sqlite"
     _envelopes()
     if sqlite:
@@ -55,7 +54,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Refuse: who decided what is kept."""
     raise NotImplementedError("plans, approvals and the audit log are kept")
 
 

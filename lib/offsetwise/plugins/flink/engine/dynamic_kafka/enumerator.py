@@ -20,16 +20,12 @@ _DISCOVERY_KNOWN: Final = frozenset({2, 3})
 
 
 class Text(NamedTuple):
-    """A text in the state, with its length of two bytes."""
-
     start: int
     end: int
     value: str
 
 
 class StreamCluster(NamedTuple):
-    """One cluster of one stream, as the metadata service named it last."""
-
     cluster: str
     topics: tuple[Text, ...]
     servers: Text
@@ -37,8 +33,6 @@ class StreamCluster(NamedTuple):
 
 
 class ClusterEnumerator(NamedTuple):
-    """The enumerator of one cluster."""
-
     cluster: str
     size_at: int
     """Where the four bytes of its length are."""
@@ -49,8 +43,6 @@ class ClusterEnumerator(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DynamicEnumerator:
-    """The state of a coordinator."""
-
     version: int
     """Of the enumerators of its clusters, as of a KafkaSource."""
     size_at: int

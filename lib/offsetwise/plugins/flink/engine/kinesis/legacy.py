@@ -42,8 +42,6 @@ _LEGACY_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyFields:
-    """An element of the legacy consumer's state, field by field as its bytes have it."""
-
     shard: Mapping[str, str | None]
     """The fields of `StreamShardMetadata` by their names, in Kryo's order."""
     number_class: int
@@ -128,7 +126,6 @@ def _legacy_position(cursor: Cursor, text: str, sub: int) -> ShardPlace:
 
 
 def _optional_text(cursor: Cursor, what: str) -> str | None:
-    """Read a text of ASCII as Kryo writes fields: nothing, or its length and one behind it its letters."""
     absent = cursor.byte(what)
     if absent > 1:
         raise cursor.damaged(f"expected whether {what} is there, 0 or 1, found {absent}")
@@ -141,7 +138,6 @@ def _optional_text(cursor: Cursor, what: str) -> str | None:
 
 
 def _marked_text(cursor: Cursor) -> str:
-    """Read a text of ASCII whose last byte is marked."""
     characters = bytearray()
     while not characters or not characters[-1] & 0x80:
         characters.append(cursor.byte("a sequence number"))

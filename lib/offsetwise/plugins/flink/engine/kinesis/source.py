@@ -142,7 +142,6 @@ def _held_against(
 
 
 def _same(split: ShardSplit, other: ShardSplit) -> bool:
-    """Whether two copies are of the same shard; where it is read may differ."""
     return (split.shard.low, split.shard.high, split.shard.parents) == (
         other.shard.low,
         other.shard.high,
@@ -151,7 +150,6 @@ def _same(split: ShardSplit, other: ShardSplit) -> bool:
 
 
 def _together(retained: SourceState, splits: Sequence[ShardSplit]) -> list[Problem]:
-    """Report what the shards of one source show, of each stream."""
     problems: list[Problem] = []
     streams = sorted({split.key[0] for split in splits})
     if len(streams) > 1:

@@ -51,8 +51,6 @@ _PLAIN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitFields:
-    """A split of KinesisStreamsSource, field by field as its bytes have it."""
-
     version: int
     arn: str
     shard: str
@@ -68,8 +66,6 @@ class SplitFields:
 
 @dataclass(frozen=True, slots=True)
 class ShardSplit:
-    """One shard, as a reader or its enumerator keeps it."""
-
     shard: Shard
     kind: str
     byte_offset: int
@@ -81,14 +77,11 @@ class ShardSplit:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Which shard of which stream it is."""
         return self.shard.stream or "", self.shard.id
 
 
 @dataclass(frozen=True, slots=True)
 class ShardEnumerator:
-    """What the coordinator of a source knows of its shards."""
-
     splits: tuple[ShardSplit, ...]
     of_kinesis: bool
     """Whether it can be of no other source, though it has no split."""
@@ -192,7 +185,6 @@ def _plain_split(cursor: Cursor, version: int) -> SplitFields | None:
 
 @lru_cache(maxsize=16)
 def _plain_arn(named: bytes) -> str | None:
-    """Return the ARN of a stream of Kinesis behind its length, which all splits of a source have in common."""
     arn = named[2:].decode("ascii")
     fits = int.from_bytes(named[:2], "big") == len(arn) and _service(arn) == KINESIS
     return arn if fits else None
@@ -200,13 +192,11 @@ def _plain_arn(named: bytes) -> str | None:
 
 @lru_cache(maxsize=16)
 def _service(arn: str) -> str | None:
-    """Return the service that an ARN is of, which all splits of a source have in common; None of no ARN of a stream."""
     match = _ARN.fullmatch(arn)
     return None if match is None else match[1]
 
 
 def split_of(fields: SplitFields, byte_offset: int = 0) -> ShardSplit:
-    """Return the shard that a split of KinesisStreamsSource is about."""
     shard = Shard(
         id=fields.shard,
         stream=fields.arn,
@@ -306,7 +296,6 @@ def _of_table(cursor: Cursor) -> ShardEnumerator:
 
 
 def _listed(cursor: Cursor, *, status: bool) -> tuple[list[ShardSplit], int]:
-    """Read splits, each behind its length, and give their version too."""
     splits = []
     number = cursor.count("splits", least=0)
     version = cursor.int32("the version of a split")

@@ -1,5 +1,3 @@
-"""The `_metadata` of a savepoint whose legacy consumers of Kinesis have become KinesisStreamsSources."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

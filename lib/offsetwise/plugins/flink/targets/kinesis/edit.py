@@ -33,8 +33,6 @@ _WHOLE: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardMove(OfTwins):
-    """Where one shard of one source goes."""
-
     topic: str
     """The stream's name."""
     partition: int
@@ -163,5 +161,4 @@ def _move(split: ShardSplit, moves: ShardMoves) -> ShardMove:
 
 
 def _arn(before: str, move: ShardMove) -> str:
-    """Return the ARN of a stream of the same account and region."""
     return before.rpartition("/")[0] + "/" + move.new_topic

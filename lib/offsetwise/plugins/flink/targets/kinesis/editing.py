@@ -82,8 +82,6 @@ def edited_savepoint(plan: Plan, contents: Mapping[str, bytes], *, uri: str) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Editing:
-    """One savepoint."""
-
     plan: Plan
     metadata: Metadata
     making: Making

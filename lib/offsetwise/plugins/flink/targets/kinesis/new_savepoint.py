@@ -1,5 +1,3 @@
-"""The one file of a savepoint that is made of a plan's positions alone."""
-
 from __future__ import annotations
 
 from offsetwise.model import NewSavepoint, Plan

@@ -74,5 +74,4 @@ def _of(source: str, ids: Collection[str]) -> bool:
 
 
 def _named(source: str, read: Checkpoint) -> str:
-    """Return what a checkpoint calls a source that a plan names by its uid or its operator's id."""
     return source if any(checkpoint_source.id == source for checkpoint_source in read.sources) else operator_id(source)

@@ -30,8 +30,6 @@ _CHECKPOINT_ID: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """The shards that one source knows."""
-
     known: Sequence[SplitFields]
     """All of them that are not finished, in the order in which they are kept."""
     waiting: frozenset[str]
@@ -41,7 +39,6 @@ class Splits:
 
     @classmethod
     def of(cls, shards: Sequence[SplitFields]) -> Splits:
-        """Return the shards of a source apart, finished ones included: there is at least one."""
         known = [shard for shard in shards if not shard.finished]
         open_ = {fields.shard for fields in known}
         waiting = {
@@ -51,12 +48,10 @@ class Splits:
 
     @property
     def read(self) -> list[SplitFields]:
-        """Those that readers read on."""
         return [fields for fields in self.known if fields.shard not in self.waiting]
 
     @property
     def coordinator(self) -> bytes:
-        """The state of the source's coordinator."""
         listed = [
             (fields, UNASSIGNED) if fields.shard in self.waiting else (handed_out(fields), _ASSIGNED)
             for fields in self.known

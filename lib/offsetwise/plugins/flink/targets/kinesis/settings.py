@@ -1,5 +1,3 @@
-"""What `--set` says of a Flink savepoint of Kinesis that is made: its stream, and the job that starts from it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -12,25 +10,19 @@ from offsetwise.plan.settings import Recorded, Settings, texts
 
 
 class StreamSettings(Settings):
-    """The stream, where nobody can be asked for its ARN."""
-
     options = {"--stream-arn": "stream_arn"}  # noqa: RUF012 - a class variable, as `Settings` declares it
 
     stream_arn: str | None = Field(default=None, exclude=True, description="the ARN of the stream that the job reads")
 
     def plan_fields(self) -> Mapping[str, Any]:
-        """Return the field of a plan of format version 1 that holds the ARN."""
         return {} if self.stream_arn is None else {"savepoint": NewSavepoint(stream_arn=self.stream_arn)}
 
     @property
     def stream(self) -> str | None:
-        """The ARN."""
         return self.stream_arn
 
 
 class SavepointSettings(Settings):
-    """The source and the parallelism of the job that a savepoint of positions alone is made for."""
-
     options = {  # noqa: RUF012 - as above
         "--uid": "uid",
         "--stream-arn": "stream_arn",
@@ -50,12 +42,10 @@ class SavepointSettings(Settings):
         return self
 
     def plan_fields(self) -> Mapping[str, Any]:
-        """Return the field of a plan of format version 1 that holds them."""
         return {"savepoint": self._request()}
 
     @property
     def stream(self) -> str | None:
-        """The ARN."""
         return self.stream_arn
 
     def _request(self) -> NewSavepoint:
@@ -68,7 +58,6 @@ class SavepointSettings(Settings):
 
 
 def stated(request: NewSavepoint | None) -> Recorded:
-    """Return what a plan says of a savepoint that is made, as `--set` has it."""
     if request is None:
         return ()
     values = {

@@ -1,5 +1,3 @@
-"""The splits of KinesisStreamsSource that a plan's positions make, and what speaks against making them."""
-
 from __future__ import annotations
 
 import re
@@ -64,7 +62,6 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
 
 
 def against_splits(plan: Plan) -> Iterator[Problem]:
-    """Report which positions cannot be splits of one source, and which shards would never be read."""
     yield from against_places(plan)
     ranges = ranges_of(plan)
     unresolved = sorted(position.partition for position in plan.positions if position.new_topic_partition not in ranges)
@@ -78,7 +75,6 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
 
 
 def against_edit(plan: Plan) -> Iterator[Problem]:
-    """Report which positions no source of Flink can hold, and which shards would never be read."""
     if not has_opaque_positions(plan):
         return
     for position in plan.positions:
@@ -98,7 +94,6 @@ def against_legacy(comparison: Comparison) -> Iterator[Problem]:
 
 
 def is_legacy(details: FlinkDetails) -> bool:
-    """Return whether a savepoint has state of the legacy FlinkKinesisConsumer."""
     return any(state.name == LEGACY_STATE for operator in details.operators for state in operator.states)
 
 
@@ -116,7 +111,6 @@ def _against_left(plan: Plan) -> Iterator[Problem]:
 
 
 def against_places(plan: Plan) -> Iterator[Problem]:
-    """Report which positions no split can hold, and that the source would not take aggregates apart."""
     for reported in plan.findings:
         if reported.code == aggregated.code:
             yield aggregated.problem(
@@ -136,7 +130,6 @@ def arn_of(plan: Plan, stream: str) -> str | None:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return what a split would hold of a position; None where it cannot hold it."""
     new_position = begin_of(position)
     return None if new_position is None or new_position.sub is not None else new_position
 
@@ -168,7 +161,6 @@ def _why(position: PlannedPosition) -> str:
 
 
 def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
-    """Return what is known of the shards of the new streams."""
     return {
         TopicPartition(topic.name, shard.partition): shard
         for topic in plan.requirements.new.topics

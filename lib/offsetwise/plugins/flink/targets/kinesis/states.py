@@ -107,7 +107,6 @@ def handed_out(fields: SplitFields) -> SplitFields:
 
 
 def legacy_element(fields: LegacyFields) -> bytes:
-    """Return an element of the legacy consumer's state, with its hash."""
     shard = b"".join(
         b"\1" if value is None else b"\0" + _varint(len(value) + 1) + value.encode("ascii")
         for value in fields.shard.values()

@@ -1,5 +1,3 @@
-"""What stands in a savepoint of a source of Kinesis, and where a job stands that was restored from it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,7 +17,6 @@ Shards = Mapping[str, AnyPosition]
 
 
 def shards_in(read: Checkpoint) -> Shards:
-    """Return the positions of a checkpoint of one stream."""
     return {shard.shard: shard.position for source in read.sources for shard in source.shards}
 
 
@@ -36,13 +33,11 @@ def verified(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | 
 
 
 def shards_as_planned(plan: Plan, step: ReceiptStep, read: Checkpoint) -> list[Seen]:
-    """Hold the positions of a savepoint against the plan."""
     results = shards_in(read)
     return [_as_planned(position, results, step.place) for position in plan.positions]
 
 
 def shards_restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:  # noqa: ARG001 - a number needs no end
-    """Return where a restored job stands in its shards, by a checkpoint of its own."""
     results = shards_in(own)
     return [_gone_on(position, results, own.uri) for position in plan.positions]
 
@@ -66,7 +61,6 @@ def _as_planned(position: PlannedPosition, shards: Shards, uri: str) -> Seen:
 
 
 def _gone_on(position: PlannedPosition, own: Shards, uri: str) -> Seen:
-    """Return where a restored job stands in one shard, by a checkpoint of its own."""
     name, planned, here = shard_id(position.partition), begin_of(position), own.get(shard_id(position.partition))
     if planned is None or here is None:
         message = f"{name} is not in {uri}: the job has read it to its end, or does not read it."

@@ -1,5 +1,3 @@
-"""A copy of a Flink savepoint, edited. The old folder stays as it is."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
@@ -38,7 +36,6 @@ def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # no
 
 
 def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> Iterator[Problem]:
-    """Report which topic of a legacy consumer has another name, which is not written into its state."""
     renamed = next((row for row in comparison.partitions if row.source in legacy and row.new_topic != row.topic), None)
     if renamed is not None:
         yield subscription.problem(
@@ -121,7 +118,6 @@ class SavepointTarget(OutputTarget):
     ways = (_EDIT, _RENAME, _PRODUCERS_FIRST)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
         checkpoint = comparison.checkpoint
         if checkpoint is not None and isinstance(checkpoint.details, FlinkDetails):
@@ -136,11 +132,9 @@ class SavepointTarget(OutputTarget):
         yield from against_legacy(comparison)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         return edited(plan, digest, step)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold."""
         return against_edit(plan)
 
 

@@ -78,7 +78,6 @@ def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
 
 
 def _not_moved(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Describe where a savepoint has other positions than the planned ones, or lacks a mark."""
     folder = open_tree(step.place, roots=context.write_roots).for_large_files()
     read = folder.read_many(dict.fromkeys(path for path, _ in requirement(plan).files))
     written_folder = HeldFolder(
@@ -117,12 +116,10 @@ _COPIES: Final = CopyWriter(decide=_moved, foreign=_not_moved, links="", guard=G
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
     if has_opaque_positions(plan):
         return verified(plan, step, readers, checkpoint, shards_as_planned, restored=shards_restored)
     return verified(plan, step, readers, checkpoint, as_planned)

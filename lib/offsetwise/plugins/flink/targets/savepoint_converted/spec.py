@@ -1,5 +1,3 @@
-"""A copy of a Flink savepoint whose legacy consumer of Kinesis has become a KinesisStreamsSource."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -71,7 +69,6 @@ class SavepointConvertedTarget(OutputTarget):
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
         details = None if comparison.checkpoint is None else comparison.checkpoint.details
         if isinstance(details, FlinkDetails) and not is_legacy(details):
@@ -79,15 +76,12 @@ class SavepointConvertedTarget(OutputTarget):
             yield no_savepoint.problem(message, fix="Write to flink-savepoint: the source is the new one already.")
 
     def stated(self, plan: Plan) -> Recorded:
-        """Return what the plan says of the savepoint."""
         return stated(plan.savepoint)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         return edited(plan, digest, step)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold."""
         yield from against_places(plan)
         if is_to_another_stream(plan.positions):
             yield from against_other_shards(plan.positions, "a copy of the savepoint")

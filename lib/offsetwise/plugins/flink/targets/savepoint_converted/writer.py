@@ -19,7 +19,6 @@ from offsetwise.plugins.flink.targets.savepoint_converted.spec import TYPE
 
 
 def _converted(plan: Plan, context: Context) -> Edits:
-    """Decide what the copy has in the place of the legacy consumer, and prove that a reader finds the positions."""
     TYPE.require_fit(plan, "The copy")
     contents, uri = reviewed_files(plan, context)
     data = converted_metadata(plan, contents, uri=uri)
@@ -30,7 +29,6 @@ def _converted(plan: Plan, context: Context) -> Edits:
 
 
 def _other(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Explain why a savepoint is not the reviewed one, converted. Only the original can tell."""
     return None if step.files == _converted(plan, context).written() else "it is not the reviewed one, converted."
 
 
@@ -38,10 +36,8 @@ _COPIES: Final = CopyWriter(decide=_converted, foreign=_other, links="", guard=G
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
     return verified(plan, step, readers, checkpoint)

@@ -1,5 +1,3 @@
-"""A Flink savepoint made of positions alone, of any engine: one source of Kinesis and nothing else."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -51,15 +49,12 @@ class SavepointFromPositionsTarget(OutputTarget):
     ways = (_WAY,)
 
     def stated(self, plan: Plan) -> Recorded:
-        """Return what the plan says of the savepoint."""
         return stated(plan.savepoint)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         yield from wrong_new_files(step, {"_metadata": None})
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold."""
         if plan.savepoint is None:
             yield new_savepoint.problem("Of which source the savepoint is to be is not said.")
             return

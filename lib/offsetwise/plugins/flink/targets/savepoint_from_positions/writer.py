@@ -1,5 +1,3 @@
-"""Makes a Flink savepoint of positions alone: a folder with one file."""
-
 from __future__ import annotations
 
 from offsetwise.apply.digests import bytes_of, sha256
@@ -18,8 +16,6 @@ from offsetwise.wording import many
 
 
 class NewSavepointWriter(Writer):
-    """Makes savepoints."""
-
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
         """Return what the savepoint would hold. Nothing is written.
 
@@ -62,23 +58,19 @@ class NewSavepointWriter(Writer):
         return unpublish(step, context, refuse=lambda: _wrong(plan, step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Return whether the savepoint stands there as it was written."""
         _local_path(step.place, context)
         return look_at_folder(step, lambda: _wrong(plan, step))
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return NewSavepointWriter()
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[seen.Seen]:
-    """Hold the savepoint, and a checkpoint of the job's own where one is given, against the plan."""
     return verified(plan, step, readers, checkpoint)
 
 
 def _wrong(plan: Plan, step: ReceiptStep) -> str | None:
-    """Describe what is not as it was written: the file follows from the plan."""
     other = foreign_names(names_below(step.place), {METADATA})
     if other is not None:
         return other

@@ -1,5 +1,3 @@
-"""A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -89,7 +87,6 @@ class SavepointWithoutSourcesTarget(OutputTarget):
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
         if comparison.checkpoint is not None:
             yield from source_keeps_more(comparison.checkpoint)
@@ -104,7 +101,6 @@ class SavepointWithoutSourcesTarget(OutputTarget):
             )
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         return edited(plan, digest, step)
 
 

@@ -1,5 +1,3 @@
-"""Copies of a Flink savepoint without its Kafka sources. The original stays untouched."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -20,7 +18,6 @@ from offsetwise.plugins.flink.targets.verification import verified
 
 
 def _dropped(plan: Plan, context: Context) -> Edits:
-    """Decide what is left without the sources, and prove that a reader finds all else afterwards."""
     contents, uri = reviewed_files(plan, context)
     sources = sorted({position.source for position in plan.positions})
     files = {METADATA: without_sources(contents, sources, uri=uri)}
@@ -34,7 +31,6 @@ def _dropped(plan: Plan, context: Context) -> Edits:
 
 
 def _not_dropped(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Explain why a savepoint is not the reviewed one without its sources. Only the original can tell."""
     return (
         None if step.files == _dropped(plan, context).written() else "it is not the reviewed one without its sources."
     )
@@ -51,10 +47,8 @@ _COPIES: Final = CopyWriter(decide=_dropped, foreign=_not_dropped, links="", gua
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Hold the copy, and a checkpoint of the job's own where one is given, against the plan; see `WriterModule`."""
     return verified(plan, step, readers, checkpoint, _compared)

@@ -14,8 +14,6 @@ STREAMS: Final = "Streams"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherGroup:
-    """A group that is no consumer group."""
-
     state: GroupState
     failure: Failure | None = None
     """Why some or all of its start offsets are missing."""

@@ -79,7 +79,6 @@ def internal_topics(groups: Collection[str], topics: Iterable[str]) -> Mapping[s
 
 
 def evidence_of(group: GroupState, internal: Collection[str], *, is_streams: bool) -> ApplicationEvidence | None:
-    """Return what a group's type and commits show; None where its members are to be asked about."""
     if is_streams:
         return ApplicationEvidence.TYPE
     if any(offset.topic in internal and offset.topic.endswith(REPARTITION) for offset in group.offsets):
@@ -103,7 +102,6 @@ def is_metadata(text: str) -> bool:
 
 
 def _described(client: Client, names: list[str]) -> dict[str, ApplicationEvidence]:
-    """Ask for the members of groups, and return what they show."""
     if not names or client.deadline.passed:
         return {}
     results = {}

@@ -95,7 +95,6 @@ def _start_offsets(wire: Wire, names: Iterable[str]) -> dict[str, _Answer]:
 
 
 def _described(wire: Wire, node: int, names: list[str]) -> dict[str, Any]:
-    """Ask one coordinator about groups; None is of one that is to be asked about again."""
     described = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
     request = DescribeShareGroupOffsetsRequest(groups=[described(group_id=name, topics=None) for name in names])
     response = wire.ask(node, request)

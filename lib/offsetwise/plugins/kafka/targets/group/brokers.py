@@ -28,7 +28,6 @@ _UNSENT: Final = frozenset({KafkaError._INVALID_ARG, KafkaError._AUTHENTICATION,
 def read(
     config: AddressedCluster, groups: tuple[str, ...], cluster_id: str | None, timeout_s: float
 ) -> Mapping[str, GroupState]:
-    """Read groups as they are now; see `GroupPort`."""
     client = _contacted(config, cluster_id, timeout_s)
     states, _ = read_groups(client, groups)
     after = _cluster_id(client)
@@ -40,7 +39,6 @@ def read(
 def commit(
     config: AddressedCluster, requested: Mapping[str, tuple[GroupOffset, ...]], cluster_id: str | None, timeout_s: float
 ) -> Mapping[str, Reply]:
-    """Commit offsets, one request for each group, all under way together; see `GroupPort`."""
     client = _contacted(config, cluster_id, timeout_s)
     if ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
         with _requests(client, cluster_id) as requests:
@@ -52,7 +50,6 @@ def commit(
 
 
 def remove(config: AddressedCluster, group: str, cluster_id: str | None, timeout_s: float) -> str | None:
-    """Delete a group with all its commits; see `GroupPort`."""
     client = _contacted(config, cluster_id, timeout_s)
     if ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
         with _requests(client, cluster_id) as requests:
@@ -75,7 +72,6 @@ def remove(config: AddressedCluster, group: str, cluster_id: str | None, timeout
 
 
 def _contacted(config: AddressedCluster, cluster_id: str | None, timeout_s: float) -> Client:
-    """Return a client in contact with the reviewed cluster."""
     client = Client(config, timeout_s=timeout_s)
     _require_same(config, client.contact().cluster_id, cluster_id)
     return client
@@ -97,7 +93,6 @@ def _requests(client: Client, cluster_id: str | None) -> Iterator[GroupRequests]
 
 
 def _cluster_id(client: Client) -> str | None:
-    """Ask once more which cluster answers; None where none does in time."""
     try:
         answer = client.admin.describe_cluster(request_timeout=client.deadline.left_s())
         result: str | None = answer.result(timeout=client.deadline.grace_s()).cluster_id

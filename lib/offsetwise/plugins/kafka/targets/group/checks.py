@@ -27,7 +27,6 @@ INACTIVE: Final = frozenset({"Empty", NO_GROUP})
 
 
 def intended_step(plan: Plan, target: Target, record: StepRecord, now: GroupState) -> ReceiptStep:
-    """Return what a step sets out to write, or set out to write before, as far as the group allows it now."""
     name = group_of(target)
     if record.intended is not None and record.undone is None:
         require_inactive(name, now)
@@ -111,7 +110,6 @@ def require_gone(name: str, now: GroupState) -> None:
 
 
 def unreadable(name: str, why: str) -> ApplyError:
-    """Return the error of a group that could not be read."""
     return ApplyError(
         f"Group {name!r}: expected to read its commits, but {why}. Nothing was written.",
         fix="Grant READ and DESCRIBE on the group and its topics, or try again when all brokers answer.",
@@ -119,7 +117,6 @@ def unreadable(name: str, why: str) -> ApplyError:
 
 
 def other_cluster(subject: str, cluster_id: str | None, actual_id: str | None, effect: str) -> StalePlanError:
-    """Return the error of a question or a change whose connection leads to another cluster than was reviewed."""
     leads = "a cluster that does not say its id" if actual_id is None else f"cluster {actual_id}"
     return StalePlanError(
         f"{subject}: expected a connection to the reviewed cluster {cluster_id}, found that the address leads to "
@@ -130,7 +127,6 @@ def other_cluster(subject: str, cluster_id: str | None, actual_id: str | None, e
 
 
 def lost(name: str, why: str) -> LostReplyError:
-    """Return the error of a change that was sent, and of which no reply came."""
     return LostReplyError(
         f"Group {name!r}: the reply to a change was lost, because {why}. Whether it was done is not known.",
         fix="Give the same command again: it reads the group first, and goes on from there.",
@@ -138,7 +134,6 @@ def lost(name: str, why: str) -> LostReplyError:
 
 
 def nothing_committed(name: str, count: int, why: str) -> ApplyError:
-    """Return the error of a commit that was refused as a whole."""
     return ApplyError(
         f"Group {name!r}: expected to commit {count:,} partitions, but {why}. Nothing was committed.",
         fix="Grant READ on the group and its topics, and stop every member, then give the same command again.",

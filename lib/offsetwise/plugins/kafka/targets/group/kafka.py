@@ -31,7 +31,6 @@ class KafkaGroups:
         self._timeout_s = timeout_s
 
     def read(self, groups: Sequence[str], *, cluster_id: str | None) -> Mapping[str, GroupState]:
-        """Read groups as they are now; see `GroupPort`."""
         return _read(self._config, tuple(groups), cluster_id, self._timeout_s)
 
     def commit(
@@ -44,5 +43,4 @@ class KafkaGroups:
             return dict.fromkeys(requested, error)
 
     def remove(self, group: str, *, cluster_id: str | None) -> str | None:
-        """Delete a group with all its commits; see `GroupPort`."""
         return _remove(self._config, group, cluster_id, self._timeout_s)

@@ -16,7 +16,6 @@ NAMED: Final = 12
 
 
 def with_before(partition: TopicPartition, offset: int, before: GroupOffset | None) -> WrittenOffset:
-    """Return an offset to write, with what is committed in its place."""
     return WrittenOffset(
         topic=partition.topic,
         partition=partition.partition,
@@ -35,7 +34,6 @@ def to_commit(offsets: Iterable[WrittenOffset]) -> tuple[GroupOffset, ...]:
 
 
 def to_put_back(offset: WrittenOffset) -> GroupOffset:
-    """Return what was committed before, as it was."""
     if offset.before is None:
         raise ValueError("there was no commit")
     return GroupOffset(
@@ -48,12 +46,10 @@ def to_put_back(offset: WrittenOffset) -> GroupOffset:
 
 
 def without_metadata(offset: WrittenOffset) -> WrittenOffset:
-    """Return an offset of which only what was reviewed is known."""
     return replace(offset, before_metadata="", before_leader_epoch=None)
 
 
 def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
-    """Return a group's commits by partition."""
     return {offset.topic_partition: offset for offset in group.offsets}
 
 
@@ -91,7 +87,6 @@ def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...
 
 
 def told_not_taken_away(name: str, retained: list[WrittenOffset], restored: int, refused: str | None = None) -> str:
-    """Describe which partitions keep a commit that they did not have before, and the command that takes it away."""
     topics = sorted({offset.topic for offset in retained})
     commands = "; ".join(
         f"kafka-consumer-groups.sh --bootstrap-server HOST:PORT --delete-offsets --group {quote(name)} --topic {topic}"
@@ -107,7 +102,6 @@ def told_not_taken_away(name: str, retained: list[WrittenOffset], restored: int,
 
 
 def told_standing(now: GroupState, expected: Iterable[GroupOffset], refused: Mapping[TopicPartition, str]) -> str:
-    """Describe what is committed now, and what was refused."""
     results = by_partition(now)
     rows = [
         f"{offset.topic_partition} at {offset_or_none(_offset(results.get(offset.topic_partition)))}"
@@ -118,22 +112,18 @@ def told_standing(now: GroupState, expected: Iterable[GroupOffset], refused: Map
 
 
 def counted(offsets: tuple[WrittenOffset, ...]) -> str:
-    """Describe how many."""
     return many(len(offsets), "offset")
 
 
 def named(offsets: list[WrittenOffset]) -> str:
-    """Name partitions."""
     return some_of([str(offset.topic_partition) for offset in offsets])
 
 
 def some_of(rows: list[str]) -> str:
-    """Name the first few, and how many more there are."""
     return first_of(rows, NAMED)
 
 
 def offset_or_none(value: int | None) -> str:
-    """Describe an offset, or that there is none."""
     return "no commit" if value is None else str(value)
 
 

@@ -1,5 +1,3 @@
-"""What the writer of groups needs of a cluster."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

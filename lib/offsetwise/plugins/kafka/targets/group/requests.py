@@ -47,7 +47,6 @@ class GroupRequests:
         self._cluster_id = cluster_id
 
     def commit(self, requested: Mapping[str, tuple[GroupOffset, ...]]) -> Mapping[str, Reply]:
-        """Commit offsets, one request for each group; see `GroupPort`."""
         topics = cache(_topics)  # groups of one plan mostly get the same offsets
         changed = self._changed(
             {name: _commit(name, topics(offsets)) for name, offsets in requested.items()}, _committed
@@ -58,7 +57,6 @@ class GroupRequests:
         }
 
     def remove(self, group: str) -> str | None:
-        """Delete a group; see `GroupPort`."""
         request = DeleteGroupsRequest(groups_names=[group])
         outcome = self._changed({group: request}, partial(_removed, group))[group]
         if isinstance(outcome, OffsetwiseError):
@@ -66,7 +64,6 @@ class GroupRequests:
         return outcome if isinstance(outcome, str) else next(iter(outcome.values()), None)
 
     def _changed(self, requests: Mapping[str, Any], codes_of: Callable[[Any], _Codes]) -> Mapping[str, _Outcome]:
-        """Send each group's request to its coordinator, until one that is ready has answered it."""
         outcomes: dict[str, _Outcome] = {}
         remaining = dict.fromkeys(requests, int(KafkaError.COORDINATOR_NOT_AVAILABLE))
         while remaining:

@@ -1,5 +1,3 @@
-"""Committed offsets of a consumer group on the new cluster."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +26,6 @@ _GROUP: Final = Way(
 
 
 class ConsumerGroupTarget(TargetType):
-    """Committed offsets of a consumer group on the new cluster."""
-
     name = _NAME
     label = "consumer group"
     where = Where.CLUSTER
@@ -38,7 +34,6 @@ class ConsumerGroupTarget(TargetType):
     ways = (_GROUP,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         return sources(comparison)
 
     def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
@@ -47,19 +42,15 @@ class ConsumerGroupTarget(TargetType):
         return sorted(names, key=lambda name: name != comparison.group)
 
     def example(self, comparison: Comparison, job: JobTraits) -> str:
-        """Return the group that moves, else the one that the job commits to."""
         return comparison.group or job.commits_to or "GROUP"
 
     def namesake(self, comparison: Comparison) -> str | None:
-        """Return the group that moves; None for the job of a checkpoint."""
         return comparison.group
 
     def groups(self, target: Target) -> tuple[str, ...]:
-        """Return the group."""
         return () if target.group is None else (target.group,)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         name = step.target.group or ""
         if step.place != name:
             yield f"its location is {step.place[:300]!r}, and the plan's group is {name!r}"

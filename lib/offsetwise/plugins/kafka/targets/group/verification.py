@@ -10,7 +10,6 @@ from offsetwise.model import Cluster, Plan, ReceiptStep, Turnout
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
-    """Hold the commits of a group against the plan."""
     return [*_verified(plan, step, readers)]
 
 

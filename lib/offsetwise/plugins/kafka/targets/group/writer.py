@@ -78,8 +78,6 @@ __all__ = ["AT_ONCE", "GroupWriter", "verify", "writer"]
 
 @dataclass(frozen=True, slots=True)
 class GroupWriter(Writer):
-    """Writes to groups of one cluster."""
-
     port: GroupPort
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
@@ -226,7 +224,6 @@ class GroupWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Return whether the group is committed as the step left it."""
         name = group_of(step.target)
         try:
             now = self._read(plan, name)
@@ -252,7 +249,6 @@ class GroupWriter(Writer):
         )
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Describe which commits are not as they were before; see `Writer`."""
         result = self.look(plan, undone, context)
         return None if result.standing is StepStanding.AS_WRITTEN else result.told
 
@@ -305,7 +301,6 @@ class GroupWriter(Writer):
         *,
         put_back: tuple[WrittenOffset, ...],
     ) -> OffsetwiseError | None:
-        """Return what is wrong with a group that was committed to, from what was read back."""
         if now.error is not None:
             unread = unreadable(name, now.error)
             return _not_read_back(name, unread.problem, reply, unread)
@@ -337,7 +332,6 @@ class GroupWriter(Writer):
         )
 
     def _put_back(self, plan: Plan, name: str, written: list[WrittenOffset]) -> str:
-        """Take a half-written commit back as far as it goes; say what stands then."""
         before = tuple(to_put_back(offset) for offset in written if offset.before is not None)
         offsets = [offset for offset in written if offset.before is None]
         note = f" {named(offsets)} had no commit before and keep the new one." if offsets else ""
@@ -361,12 +355,10 @@ class GroupWriter(Writer):
 
 
 def writer(migration: Migration) -> Writer:
-    """Return the writer; see `WriterModule`."""
     return GroupWriter(KafkaGroups(migration.target))
 
 
 def _cluster(plan: Plan) -> str | None:
-    """Return the id of the cluster that was reviewed."""
     return plan.requirements.new.cluster_id
 
 

@@ -1,5 +1,3 @@
-"""Transactions of a sink's partitions that no coordinator knows."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -14,8 +12,6 @@ from offsetwise.transactions.decisions import Decision
 
 
 class HangingTransactionsTarget(TargetType):
-    """Transactions of a sink's partitions that no coordinator knows."""
-
     name = "hanging-transactions"
     label = "abort hanging transactions"
     where = Where.SINK
@@ -25,7 +21,6 @@ class HangingTransactionsTarget(TargetType):
     notes = frozenset({"sending"})
 
     def combination(self, targets: Sequence[Target]) -> Iterator[PlanError]:
-        """Yield that it is written by a plan of its own."""
         if len(targets) > 1:
             yield unfit(
                 "hanging transactions to be ended by a plan of their own",
@@ -34,7 +29,6 @@ class HangingTransactionsTarget(TargetType):
             )
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         return recorded(plan, digest, step)
 
 

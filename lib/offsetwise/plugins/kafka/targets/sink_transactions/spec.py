@@ -1,5 +1,3 @@
-"""The transactions that a job's sinks left open."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,8 +10,6 @@ from offsetwise.transactions.decisions import Decision
 
 
 class SinkTransactionsTarget(TargetType):
-    """The transactions that a job's sinks left open."""
-
     name = "sink-transactions"
     label = "settle the sink's transactions"
     where = Where.SINK
@@ -23,7 +19,6 @@ class SinkTransactionsTarget(TargetType):
     notes = frozenset({"sending"})
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         return recorded(plan, digest, step)
 
 

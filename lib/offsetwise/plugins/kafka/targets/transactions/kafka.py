@@ -34,8 +34,6 @@ _contact = in_a_process(contact)
 
 
 class KafkaSink:
-    """One connection to the cluster that a job's sinks write to."""
-
     def __init__(self, contacted: Contacted, wire: Wire) -> None:
         self._contacted = contacted
         self._wire = wire
@@ -44,16 +42,13 @@ class KafkaSink:
 
     @property
     def cluster_id(self) -> str | None:
-        """What the cluster calls itself."""
         return self._contacted.cluster_id
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Answer]:
-        """Ask coordinators about transactional ids; see `SinkPort`."""
         self._begin_anew()
         return self._wire.describe(ids)
 
     def end(self, planned: PlannedTransaction) -> Reply:
-        """Send the request that ends a transaction; see `SinkPort`."""
         self._begin_anew()
         if planned.transactional_id is None:
             return self._write_markers(planned)
@@ -71,7 +66,6 @@ class KafkaSink:
                 return reply
 
     def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, ShownTransaction]:
-        """Read what the logs show of transactions; see `SinkPort`."""
         self._begin_anew()
         return read_logs(self._wire, self._contacted.leaders, transactions)
 
@@ -86,7 +80,6 @@ class KafkaSink:
                 return None if reply.code is None or reply.again else reply.code not in DENIED
 
     def knows(self, producer_id: int) -> bool:
-        """Return whether a coordinator has a transaction of this producer open; see `SinkPort`."""
         self._begin_anew()
         listed, whole = self._wire.list_transactions()
         return not whole or any(
@@ -94,7 +87,6 @@ class KafkaSink:
         )
 
     def wait(self) -> bool:
-        """Wait a moment; see `SinkPort`. Each question in between has a deadline of its own."""
         self._patience = self._patience or Deadline(TIMEOUT_S)
         if self._patience.passed:
             return False
@@ -119,7 +111,6 @@ class KafkaSink:
         return reply
 
     def _changed(self, node: int, request: Any) -> Any | Reply:
-        """Send what changes something over a connection that leads to this cluster; a reply where no answer came."""
         try:
             answers = send(self._wire, node, (request,), self.cluster_id)
         except UnsentError:
@@ -159,8 +150,6 @@ class KafkaSink:
 
 
 def connecting(migration: Migration) -> Connect:
-    """Yield what connects to the clusters of a migration."""
-
     @contextmanager
     def connect(name: str) -> Iterator[SinkPort]:
         config = migration.named(name)

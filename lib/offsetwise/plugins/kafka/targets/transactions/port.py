@@ -1,5 +1,3 @@
-"""What the writer of transactions needs of the cluster that a job's sinks write to."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +12,6 @@ from offsetwise.transactions.observed import Answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came of one request to end a transaction."""
-
     code: int | None
     """Kafka's error code, 0 for none; None where no answer came, so that it may have arrived."""
     message: str
@@ -27,8 +23,6 @@ class Reply:
 
 
 class SinkPort(Protocol):
-    """One connection to the sink's cluster."""
-
     @property
     def cluster_id(self) -> str | None:
         """What the cluster calls itself."""
@@ -53,8 +47,6 @@ class SinkPort(Protocol):
 
 
 class Connect(Protocol):
-    """Returns a connection to a cluster by its name in the migration file."""
-
     def __call__(self, name: str) -> AbstractContextManager[SinkPort]:
         """Connect.
 

@@ -1,5 +1,3 @@
-"""What the specs of targets share that end transactions of a job's sinks."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +6,6 @@ from offsetwise.model import Plan, ReceiptStep
 
 
 def recorded(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:  # noqa: ARG001 - as every target's
-    """Yield where a step is not one that ended the plan's transactions."""
     sink = plan.requirements.sink
     if sink is None or step.place != sink.cluster_id:
         known = None if sink is None else sink.cluster_id

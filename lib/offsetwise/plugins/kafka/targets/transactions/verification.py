@@ -1,5 +1,3 @@
-"""Whether transactions that a plan ended are: by their coordinators, and by the logs of their partitions."""
-
 from __future__ import annotations
 
 from offsetwise.apply.readers import Readers
@@ -10,7 +8,6 @@ from offsetwise.transactions.ended import judge
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001
-    """Hold every transaction of a plan against what its coordinator and the logs say; see `WriterModule`."""
     sink = plan.requirements.sink
     ends = None if sink is None else readers.ends(sink.name, plan.transactions)
     if sink is None or ends is None or ends.cluster_id != sink.cluster_id:

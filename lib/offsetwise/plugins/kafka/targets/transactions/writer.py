@@ -48,8 +48,6 @@ __all__ = ["SinkWriter", "verify", "writer"]
 
 @dataclass(frozen=True, slots=True)
 class SinkWriter(Writer):
-    """Ends transactions on the cluster that a job's sinks write to."""
-
     connect: Connect
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
@@ -123,7 +121,6 @@ class SinkWriter(Writer):
         )
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Return whether every transaction is ended as planned, by its coordinator and the logs."""
         sink = _sink(plan)
         with self.connect(sink.name) as port:
             if port.cluster_id != sink.cluster_id:
@@ -138,7 +135,6 @@ class SinkWriter(Writer):
         return SeenPlace(standing=StepStanding.AS_WRITTEN, told=step.told)
 
     def _require_ended(self, plan: Plan, number: int, port: SinkPort, reply: Reply) -> None:
-        """Look what became of a request that was not answered with success."""
         transaction = plan.transactions[number]
         answer = _observe(port, transaction)
         if _is_done(port, transaction, answer, sent=True):
@@ -167,7 +163,6 @@ class SinkWriter(Writer):
 
 
 def writer(migration: Migration) -> Writer:
-    """Return the writer; see `WriterModule`."""
     return SinkWriter(connecting(migration))
 
 
@@ -215,7 +210,6 @@ def _observe(port: SinkPort, transaction: PlannedTransaction) -> Answer | None:
 
 
 def _is_open(port: SinkPort, transaction: PlannedTransaction, answer: Answer | None) -> bool:
-    """Return whether exactly this transaction is open now; of one that hangs, that no coordinator ends it."""
     if transaction.transactional_id is not None:
         return is_open(transaction, answer)
     return all(shown.held_open for shown in port.logs([transaction]).values()) and not port.knows(
@@ -224,7 +218,6 @@ def _is_open(port: SinkPort, transaction: PlannedTransaction, answer: Answer | N
 
 
 def _is_done(port: SinkPort, transaction: PlannedTransaction, answer: Answer | None, *, sent: bool) -> bool:
-    """Return whether it is over as planned by our own request."""
     if not sent:
         return False
     if transaction.transactional_id is None:
@@ -257,7 +250,6 @@ def _verify(plan: Plan, port: SinkPort) -> None:
 
 
 def _settled(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[tuple[Turnout, str]]:
-    """Judge transactions once their markers have been written, as far as the port waits for that."""
     results = _judged(transactions, port)
     while any(turnout is not Turnout.CONFIRMED for turnout, _ in results) and port.wait():
         results = _judged(transactions, port)
@@ -272,7 +264,6 @@ def _judged(transactions: Sequence[PlannedTransaction], port: SinkPort) -> list[
 
 
 def _request(transaction: PlannedTransaction) -> tuple[str | None, int, int, int | None]:
-    """Return what names the request that ends a transaction."""
     return transaction.transactional_id, transaction.producer_id, transaction.epoch, transaction.version
 
 
@@ -291,7 +282,6 @@ def _sent(plan: Plan, note: str | None, path: str) -> int:
 
 
 def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
-    """Describe what came of the others; without a port to ask, only what was answered."""
     total, remaining = len(plan.transactions), len(plan.transactions) - number - 1
     # A request can be answered without an error and change nothing: what came of those before is looked up.
     results = [] if port is None else _settled(plan.transactions[:number], port)

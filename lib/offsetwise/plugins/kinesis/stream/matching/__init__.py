@@ -28,7 +28,6 @@ __all__ = ["copies_of", "identified", "match_records", "read_again"]
 
 
 def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
-    """Find the place of a job in each shard of the new streams; see `Matching`."""
     migration, read = scene.migration, _reading(scene.migration.source, run, salt)
     matches: list[Match] = []
     observed: set[bool] = set()
@@ -60,7 +59,6 @@ def copies_of(
     salt: bytes,
     identified: Identified,  # noqa: ARG001 - shards are read as those of the old stream
 ) -> StreamCopies:
-    """Return what reads another stream; see `CopiesOf`."""
     shards = {shard.partition: shard for shard in topic.shards}
     return StreamCopies(shards=shards, read=_reading(scene.migration.target, run, salt))
 

@@ -1,5 +1,3 @@
-"""Another stream of Kinesis, as what holds copies of records."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +11,6 @@ from offsetwise.ports.windows import WantedRecords, Window
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCopies:
-    """Reads copies in the shards of a stream, where the service says when each record came."""
-
     part_label: ClassVar[str] = "shard"
     own_times: ClassVar[bool] = True
     shards: Mapping[int, ShardRange]
@@ -34,5 +30,4 @@ class StreamCopies:
         return TRIM_HORIZON if begins or since_ms is None else at_time(since_ms)
 
     def before(self, number: int) -> ShardPlace:
-        """Return the place before the record of a sequence number."""
         return at(number)

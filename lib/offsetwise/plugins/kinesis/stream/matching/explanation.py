@@ -1,5 +1,3 @@
-"""What was learnt about the position in one shard of the new stream: its place, and the proof in sentences."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +19,6 @@ _IDENTITY: Final = "partition key and data"
 
 
 def match_of(scene: Scene, first: Query, search: Search, number: int, cut: ShardCut | None, *, salt: bytes) -> Match:
-    """Make the position of one shard of the new stream, and what was learnt about it."""
     position = _position(scene, first, search, number)
     if cut is None or cut.index is None:
         return Match(query=position, stream=nowhere(why_not(search, number, cut)))
@@ -85,7 +82,6 @@ def _aggregates(search: Search, again: Mapping[int, int]) -> Iterator[str]:
 
 
 def nowhere(reason: str) -> Translation:
-    """Report that there is no place, and why."""
     return Translation(
         place=None,
         exactness=Exactness.UNKNOWN,
@@ -96,7 +92,6 @@ def nowhere(reason: str) -> Translation:
 
 
 def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
-    """Explain why a shard of the new stream has no place, and what to do."""
     streams, unread = search.streams, search.unread(number)
     if unread:
         return unread
@@ -131,7 +126,6 @@ def why_not(search: Search, number: int, cut: ShardCut | None) -> str:
 
 
 def _quiet(search: Search, number: int) -> str:
-    """Explain why nothing is known of a shard without any record that could be a copy, and what to do."""
     begun = search.since.get(number)
     where = f"{search.copies.part_label} {number} of {search.streams.new_name!r}"
     message = (

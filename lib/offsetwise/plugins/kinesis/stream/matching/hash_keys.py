@@ -28,8 +28,6 @@ class ShardWindow:
 
 @dataclass(frozen=True, slots=True)
 class IndexStretch:
-    """The records of one shard in one part, by their indices in its window."""
-
     window: ShardWindow
     at: Sequence[int]
 
@@ -39,7 +37,6 @@ class IndexStretch:
         return bisect_left(self.at, self.window.read)
 
     def identities(self, start: int, end: int) -> list[str]:
-        """Return those of some of them."""
         return [self.window.identities[index] for index in self.at[start:end]]
 
 
@@ -52,7 +49,6 @@ class Cell:
 
 
 def cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[Cell]:
-    """Yield the parts of two streams that both divide the hash keys among their shards."""
     for stretches in _lines((*old, *new)):
         yield Cell(
             old=_in_line(stretch for at, stretch in stretches.items() if at < len(old)),
@@ -61,7 +57,6 @@ def cells(old: Sequence[ShardWindow], new: Sequence[ShardWindow]) -> Iterator[Ce
 
 
 def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, IndexStretch]]:
-    """Divide the hash keys by the shards that have them: of each part those shards, by their indices."""
     lows = sorted({low for window in windows for low in (window.shard.low, window.shard.high + 1)})
     lines: dict[tuple[int, ...], list[int]] = {}
     for number, low in enumerate(lows[:-1]):
@@ -121,7 +116,6 @@ def is_explicit(windows: Sequence[ShardWindow]) -> bool:
 
 
 def met(shard: ShardRange, others: Mapping[int, ShardRange]) -> tuple[int, ...]:
-    """Return the numbers of those shards that share hash keys with one."""
     return tuple(
         number
         for number, shard_range in others.items()

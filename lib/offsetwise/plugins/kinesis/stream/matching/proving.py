@@ -32,8 +32,6 @@ def parts_of(search: Search, number: int, index: int) -> Iterator[PartProof]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Copies:
-    """The records of a window of the new stream on both sides of a place, by identity: of each the nearest number."""
-
     below: Mapping[str, int]
     above: Mapping[str, int]
 

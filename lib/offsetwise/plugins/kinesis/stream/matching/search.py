@@ -36,8 +36,6 @@ Read: TypeAlias = Callable[[Sequence[WantedRecords]], list[Window]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streams:
-    """The shards of both streams, and where the job is in those of the old one."""
-
     old_name: str
     new_name: str
     copied_to: TopicState
@@ -59,7 +57,6 @@ class Streams:
 
     @classmethod
     def of(cls, scene: Scene, positions: Sequence[Query]) -> Streams | None:
-        """Put both together; None where one of them has not told its shards."""
         first = positions[0]
         ours = scene.topics[Cluster.OLD].get(first.topic)
         theirs = scene.topics[Cluster.NEW].get(first.new_topic)
@@ -92,7 +89,6 @@ class Streams:
         )
 
     def met_by(self, number: int) -> tuple[int, ...]:
-        """Return the old shards that share hash keys with a new one."""
         return met(self.new[number], self.old)
 
     def place_in(self, number: int) -> ShardPlace:
@@ -108,7 +104,6 @@ def _with_all_keys(topic: TopicState, shards: Sequence[ShardRange]) -> tuple[Sha
 
 
 def _contradiction(stream: str, stated: Mapping[int, ShardPlace], listed: Mapping[int, ShardRange]) -> str:
-    """Return the first sentence that says why a position is none in its shard."""
     sentences = (
         contradiction(TopicPartition(stream, at), stated[at], listed[at]) for at in sorted(stated.keys() & listed)
     )
@@ -122,8 +117,6 @@ def _may_have_lost(topic: TopicState, now_ms: int) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class Search:
-    """Reads ever larger windows of the shards that are undecided."""
-
     streams: Streams
     copies: Copies
     content: ContentSettings
@@ -139,7 +132,6 @@ class Search:
     calls: int = 0
 
     def find(self, *, natives_excluded: bool) -> dict[int, ShardCut]:
-        """Decide every shard of the new stream that can be."""
         streams, results = self.streams, dict[int, ShardCut]()
         vague = {shard for shard, position in streams.job_positions.items() if position in (LATEST, AT_UNKNOWN_TIME)}
         if streams.unlisted or streams.contradiction:
@@ -177,7 +169,6 @@ class Search:
         }
 
     def unread(self, number: int) -> str:
-        """Explain why a shard cannot be decided, where it or one that it is compared with was not given."""
         ours = {old: self.old[old] for old in self.olds(number) if old in self.old}
         failed = [(self.streams.old_name, old, window) for old, window in ours.items() if window.failure is not None]
         theirs = self.new.get(number)
@@ -186,11 +177,9 @@ class Search:
         return f"{shard_id(failed[0][1])} of {failed[0][0]!r} gave no records: {failed[0][2].message}" if failed else ""
 
     def olds(self, number: int) -> Collection[int]:
-        """Return the old shards whose records a new one may have."""
         return self.streams.old if self.explicit else self.streams.met_by(number)
 
     def _read_around(self, undecided: Collection[int], reach: int) -> None:
-        """Read the windows of undecided shards; again where keys turn out not to tell their shard."""
         required = {old for number in undecided for old in self.olds(number)}
         self._read_old(required, reach)
         self._read_new(undecided, reach)
@@ -204,7 +193,6 @@ class Search:
             self._read_new(self.streams.new, reach)
 
     def _lacks_copies(self) -> bool:
-        """Return whether a record that is unread, or was read last, has no copy in what was read of the new side."""
         copies = Counter(identity for window in self.new.values() for identity in window.identities)
         expected = Counter(h for window in self.old.values() for h in window.identities[max(0, window.read - 1) :])
         return bool(expected - copies)
@@ -234,7 +222,6 @@ class Search:
         self.new |= dict(zip(due, self._given(self.copies.read, tasks), strict=True))
 
     def _since(self, windows: Sequence[Window]) -> int | None:
-        """Return from when on copies may have arrived of the records in some windows; None for the oldest record."""
         if any(window.oldest_ms is None and not _is_whole(window) for window in windows):
             return None
         oldest = [window.oldest_ms for window in windows if window.oldest_ms is not None]

@@ -27,8 +27,6 @@ _BY_WORTH = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED, Exact
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashKeyPart:
-    """What the records of one part of the hash keys say about one shard of the new stream."""
-
     old: tuple[int, ...]
     """The shards of the old stream that have it."""
     cut: Cut
@@ -61,7 +59,6 @@ class HashKeyPart:
 
     @property
     def behind_highest(self) -> int:
-        """The index behind the last record below the highest place."""
         return self.at[self.below_highest - 1] + 1 if self.below_highest else 0
 
     def first_copy(self, end: int) -> int:
@@ -69,14 +66,11 @@ class HashKeyPart:
         return self.at[self.below_copy] if self.below_copy < len(self.at) else end
 
     def between(self, start: int, end: int) -> int:
-        """Count the records of the part between two places."""
         return bisect_left(self.at, end) - bisect_left(self.at, start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCut:
-    """Where the job resumes in one shard of the new stream."""
-
     shard: int
     exactness: Exactness | None
     """None where more has to be read."""
@@ -136,7 +130,6 @@ class _Request:
 
 
 def _judged(cell: Cell, options: _Request) -> Iterator[tuple[int, HashKeyPart]]:
-    """Decide a part, and say of each new shard in its line how many of its records lie below the cut."""
     of = tuple(stretch.window.shard.partition for stretch in cell.old)
     contiguous = list(_without_gap(cell.new))
     ours, position = _old_window(cell, trimmed=options.trimmed)
@@ -257,7 +250,6 @@ def _without_records(window: ShardWindow, *, last: bool) -> ShardCut:
 
 
 def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], options: _Request) -> ShardCut:
-    """Find the one place of a shard that fits all of its parts."""
     number, count = window.shard.partition, len(window.identities)
     if not parts:
         return _without_records(window, last=options.last)
@@ -340,5 +332,4 @@ def _without_keys(
 
 
 def _not_yet(window: ShardWindow, copies: Mapping[str, int]) -> bool:
-    """Return whether the record that was read last has no copy anywhere, and none behind it has one."""
     return bool(window.read) and not any(map(copies.__getitem__, window.identities[window.read - 1 :]))

@@ -28,7 +28,6 @@ _APART_MS: Final = 1_000
 
 
 def start_time(plan: Plan) -> str:
-    """Return the file's text: the time, and of each shard how many seconds of records are read again."""
     times = {
         shard_id(position.partition): at_ms
         for position in plan.positions
@@ -54,7 +53,6 @@ def fitting_time(plan: Plan) -> str:
 
 
 def _read_until_ms(position: PlannedPosition) -> int | None:
-    """Return when the record arrived that a shard is read up to; None where nothing tells."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace) or position.start is Start.EARLIEST:
         return None
@@ -91,7 +89,6 @@ class AtTimestampTarget(OutputTarget):
     )
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         if job.tolerates_replay is not True:
             yield replay_not_tolerated.problem(
                 "A start at one time reads records of every shard again, and the job is not stated to tolerate it.",
@@ -99,11 +96,9 @@ class AtTimestampTarget(OutputTarget):
             )
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         yield from made_text(step, start_time(plan))
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold."""
         for planned_position in plan.positions:
             if _read_until_ms(planned_position) is None and planned_position.new_offset != SHARD_END:
                 why = "it does not tell when its record arrived"

@@ -1,5 +1,3 @@
-"""Writes the file with the time at which a job begins, and holds it against the plan."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -20,7 +18,6 @@ _FILES: Final = writer_of_start(
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return _FILES
 
 
@@ -30,5 +27,4 @@ def verify(
     readers: Readers,
     checkpoint: str | None,  # noqa: ARG001 - a checkpoint has positions, which a time does not tell
 ) -> list[Seen]:
-    """Hold the file against the plan."""
     return verify_start(plan, step, readers, start_time(plan))

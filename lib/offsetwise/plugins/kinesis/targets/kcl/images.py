@@ -1,5 +1,3 @@
-"""Rows of a lease table: as files keep them, and as they will be."""
-
 from __future__ import annotations
 
 import base64
@@ -95,7 +93,6 @@ def added(key: str, position: ShardPlace, *, low: int, high: int, parents: tuple
 
 
 def words(position: ShardPlace) -> tuple[str, str]:
-    """Return a position as a lease has it: `checkpoint` and the sub-sequence number."""
     if position.place is Place.AFTER:
         return str(position.sequence), str(position.sub or 0)
     return position.place.value, "0"

@@ -1,5 +1,3 @@
-"""What is in a lease table now: leases by their shards, and why it may not be written to."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +35,6 @@ _COORDINATOR: Final = "-CoordinatorState"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leases:
-    """The leases of a table, at one time."""
-
     rows: Mapping[str, Item]
     """By lease key; rows of other entities are not among them."""
     positions: Mapping[str, AnyPosition]
@@ -67,7 +63,6 @@ def leases_as_checkpoint(table: DynamoTable) -> Checkpoint | None:
 
 
 def applications(comparison: Comparison) -> tuple[str, ...]:
-    """Return the application whose leases were compared; empty for a job of another engine."""
     checkpoint = comparison.checkpoint
     if checkpoint is None or not isinstance(checkpoint.details, KclDetails) or not checkpoint.job_id:
         return ()

@@ -26,16 +26,12 @@ _INDEX: Final = "LeaseOwnerToLeaseKeyIndex"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseChange:
-    """One row, before and after; None where there is none."""
-
     key: str
     before: Item | None
     after: Item | None
 
 
 class LeaseTable(DynamoTable):
-    """One lease table that is written to, whose name is the application's."""
-
     def create(self, kcl: str) -> None:
         """Ask for the table as a version of the KCL lays it out, billed per request. It is there some time later.
 
@@ -124,7 +120,6 @@ class LeaseTable(DynamoTable):
         raise self._slow("ACTIVE", state)
 
     def until_gone(self, wait: Callable[[float], None]) -> None:
-        """Wait until there is no such table; raises as `until_active`."""
         state = None
         for _ in range(LOOKS):
             state = self.state()

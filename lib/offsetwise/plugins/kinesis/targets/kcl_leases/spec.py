@@ -1,5 +1,3 @@
-"""The leases of an application of the KCL, in its table on DynamoDB."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,14 +51,11 @@ _DO_NOT_CREATE: Final = "Leave out --set create_table and --set kcl to write to 
 
 
 class LeaseSettings(Settings):
-    """Whether the plan creates the table, and for which version of the KCL."""
-
     create_table: bool = Field(default=False, description="create the application's table, which there is none of yet")
     kcl: Literal["2", "3"] | None = Field(default=None, description="the version of the KCL that it is created for")
 
 
 def created_for(plan: Plan) -> str | None:
-    """Return the version of the KCL that the plan creates the table for; None where it creates none."""
     settings = settings_of(LeaseSettings, plan.settings)
     return settings.kcl if settings.create_table else None
 
@@ -74,12 +69,10 @@ def created_for(plan: Plan) -> str | None:
     stage=Stage.PLAN,
 )
 def lease_table(table: str, state: str) -> Iterator[str]:
-    """A plan creates the table or writes to the one that is there, and says which."""
     yield f"Table {table}: {state}."
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return what a lease would hold of a position; None where it cannot hold it."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace):
         return None
@@ -93,7 +86,6 @@ def place_of(position: PlannedPosition) -> ShardPlace | None:
 
 
 def is_reviewed(plan: Plan, table: str) -> bool:
-    """Return whether the table's leases are the positions that were reviewed: of the application, and of the stream."""
     required = plan.requirements.checkpoint
     return required is not None and required.job_id == table and not is_to_another_stream(plan.positions)
 
@@ -249,19 +241,15 @@ class KclLeasesTarget(TargetType):
     notes = frozenset({"table"})
 
     def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
-        """Return the application whose leases were compared; nobody tells which other tables there are."""
         return applications(comparison)
 
     def namesake(self, comparison: Comparison) -> str | None:
-        """Return the application whose leases were compared."""
         return next(iter(applications(comparison)), None)
 
     def is_checkpoint(self, target: Target, checkpoint: CheckpointRequirement | None) -> bool:
-        """Return whether the table is the one that the positions were read from."""
         return checkpoint is not None and target.group == checkpoint.job_id
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         name = step.target.group or ""
         if step.place.partition("?")[0] != f"dynamodb://{name}":
             yield f"its location is {step.place[:300]!r}, and the plan's table is {name!r}"
@@ -285,7 +273,6 @@ class KclLeasesTarget(TargetType):
                 yield f"it says that {lease.key} was at {lease.before_position} before, and {old} was reviewed"
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold."""
         yield from _of_settings(plan)
         yield from _of_tables(plan)
         if created_for(plan) is not None:
@@ -300,7 +287,6 @@ class KclLeasesTarget(TargetType):
             yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
 
     def creates(self, plan: Plan, target: Target) -> str | None:
-        """Return the table that a plan creates; None where it creates none."""
         kcl = created_for(plan)
         index = " with its index of owners" if kcl == KCL_3 else ""
         return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"

@@ -1,5 +1,3 @@
-"""What the leases say now, and whether the workers have gone on from what was written."""
-
 from __future__ import annotations
 
 from offsetwise.apply.readers import Readers

@@ -54,8 +54,6 @@ _AGAIN: Final = "Compare again, and draft the plan from what is there now."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseWriter(Writer):
-    """Writes leases."""
-
     connect: Callable[[str], LeaseTable]
     wait: Callable[[float], None] = time.sleep
 
@@ -166,7 +164,6 @@ class LeaseWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Return whether the leases are as the step left them."""
         table = self.connect(step.target.group or "")
         try:
             state = table.state() if created_for(plan) is not None else None
@@ -189,19 +186,16 @@ class LeaseWriter(Writer):
         return SeenPlace(standing=StepStanding.CHANGED, told=message)
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Describe which leases are not as they were before; see `Writer`."""
         observation = self.look(plan, undone, context)
         before = StepStanding.AS_WRITTEN if created_for(plan) is None else StepStanding.ABSENT
         return None if observation.standing is before else observation.told
 
 
 def writer(migration: Migration) -> Writer:
-    """Return the writer; see `WriterModule`."""
     return LeaseWriter(connect=lambda name: LeaseTable(migration.target, name))
 
 
 def _created_ms(step: ReceiptStep, record: StepRecord | None) -> int | None:
-    """Return when this plan created the table; None where no answer said it."""
     noted = None if record is None else record.notes.get("table")
     return step.table.created_ms if step.table is not None else None if noted is None else int(noted)
 
@@ -279,7 +273,6 @@ def _is(current: Leases, key: str, row: Item | None) -> bool:
 
 
 def _carry_out(table: LeaseTable, current: Leases, changes: Sequence[LeaseChange]) -> None:
-    """Write what is not yet as it shall be, and read it back."""
     lease_changes = [change for change in changes if not _is(current, change.key, change.after)]
     for lease_change in lease_changes:
         if not _is(current, lease_change.key, lease_change.before):
@@ -303,7 +296,6 @@ def _carry_out(table: LeaseTable, current: Leases, changes: Sequence[LeaseChange
 
 
 def _others(table: LeaseTable, changes: Sequence[LeaseChange]) -> Iterator[LeaseChange]:
-    """Read the table again, and give what is not as it was written."""
     now = read_leases(table)
     return (change for change in changes if not _is(now, change.key, change.after))
 

@@ -131,7 +131,6 @@ def _event(uri: str, name: str, line: bytes) -> dict[str, Any]:
 
 
 def _add(runs: dict[str, RunSoFar], event: dict[str, Any], *, is_whole: bool) -> str | None:
-    """Add what an event says; return the state that it puts the application's queries in, None where that is none."""
     kind = str(event.get("Event")).rpartition("$")[2]
     of = event.get("progress") if kind == "QueryProgressEvent" else event
     if not isinstance(of, dict) or not isinstance(of.get("runId"), str):
@@ -152,7 +151,6 @@ def _add(runs: dict[str, RunSoFar], event: dict[str, Any], *, is_whole: bool) ->
 
 
 def _run(runs: dict[str, RunSoFar], of: dict[str, Any], *, is_whole: bool) -> RunSoFar:
-    """Return the run that an event is of, a new one where none before it was."""
     run_id, name = of["runId"], of.get("name")
     named = name if isinstance(name, str) else None
     new = RunSoFar(query_id=str(of.get("id")), run_id=run_id, name=named, is_whole=is_whole, batches=set())

@@ -136,7 +136,6 @@ def _after_header(data: bytes, at: int) -> int:
 
 
 def _snappy_length(head: bytes, at: int) -> int:
-    """Return the length that a raw block claims."""
     length = 0
     for index, byte in enumerate(head):
         length |= (byte & 0x7F) << 7 * index
@@ -155,7 +154,6 @@ def _most_snappy(length: int) -> int:
 
 
 def _cut(data: bytes, at: int, magic: bytes) -> Exception:
-    """Return the error of a header that is not whole."""
     rest = data[at : at + len(magic)]
     return BrokenOffError() if magic.startswith(rest) else DamagedStreamError(at, "bytes that begin no block")
 

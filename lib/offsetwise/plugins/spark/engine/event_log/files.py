@@ -30,8 +30,6 @@ _NAMED: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFiles:
-    """The files of one event log."""
-
     uri: str
     """What documents call the log."""
     names: tuple[str, ...]

@@ -47,8 +47,6 @@ _KEYS: Final = frozenset({"metadataKey", "metadataSortKey"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetLine:
-    """One line of an offset file: where a batch starts."""
-
     stream: str
     batch: int
     """The batch whose files hold the end, which need not be the one of the file's name."""
@@ -58,14 +56,11 @@ class OffsetLine:
 
     @property
     def folder(self) -> str:
-        """The folder with the ends, below that of the source."""
         return AWSLABS_ENDS if self.has_sub else "shard-commit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceShards:
-    """A source with its positions."""
-
     source: CheckpointSource
     problems: tuple[Problem, ...]
     pins: tuple[tuple[str, str], ...] = ()
@@ -74,8 +69,6 @@ class SourceShards:
 
 @dataclass(slots=True, kw_only=True)
 class _Ends:
-    """Where a batch ended, by shard."""
-
     positions: dict[str, ShardPlace] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     pins: list[tuple[str, str]] = field(default_factory=list)
@@ -224,7 +217,6 @@ def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems:
 
 
 def _pending(line: OffsetLine, ends: _Ends) -> list[Shard]:
-    """Return where a batch that runs again begins and, where that is recorded and kept to, ends."""
     bounded = ends.positions if line.has_sub else {}
     return [
         Shard(id=name, stream=line.stream, position=position, planned=bounded.get(name))
@@ -304,7 +296,6 @@ def _ends(
 
 
 def _rebuilt(message: str, *files: str) -> Problem:
-    """Report what writes anew the ends of shards that are lost or half-written."""
     return checkpoint_damaged.problem(
         message,
         fix=f"Restore {named(files)} from a backup. Where there is none, draft a copy with whole ends: offsetwise "
@@ -388,7 +379,6 @@ def _from_table(committer: Table, line: OffsetLine) -> _Ends:
 
 
 def _take(ends: _Ends, shard: str, data: bytes) -> str | None:
-    """Keep what one file says of its shard; else say why not."""
     try:
         body = object_of(data)
         if body.get("shardId") != shard:

@@ -1,5 +1,3 @@
-"""Positions in the words of Spark's Kinesis connectors, as lines of `offsets/` and files of ends have them."""
-
 from __future__ import annotations
 
 import json
@@ -84,7 +82,6 @@ def _sub(body: Mapping[str, Any]) -> int | None:
 
 
 def is_half_written(data: bytes) -> bool:
-    """Return whether the end of a shard in a file is no position."""
     try:
         place_of(object_of(data))
     except GarbledError:

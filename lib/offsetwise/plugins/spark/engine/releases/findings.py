@@ -1,5 +1,3 @@
-"""What single releases of Spark refuse, and which version of a folder of a pipeline is alive."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

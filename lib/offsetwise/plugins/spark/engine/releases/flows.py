@@ -34,7 +34,6 @@ def version_of(name: str) -> int | None:
 
 
 def newest_version(names: Iterable[str]) -> str | None:
-    """Return the name with the highest version; None where no name is one."""
     versions = [(version, name) for name in names if (version := version_of(name)) is not None]
     return max(versions, default=(0, None))[1]
 
@@ -46,7 +45,6 @@ def is_flow(uri: str) -> bool:
 
 
 def newest_of_flows(uris: Iterable[str]) -> list[str]:
-    """Return checkpoints without those that another version of their flow has taken over from."""
     retained: list[str] = []
     flows: dict[str, list[str]] = {}
     for uri in uris:
@@ -59,7 +57,6 @@ def newest_of_flows(uris: Iterable[str]) -> list[str]:
 
 
 def superseded(uri: str, *, roots: Sequence[str] | None) -> tuple[Problem, ...]:
-    """Return that a pipeline reads a checkpoint no more, where the folder above it has a higher version."""
     folder, _, name = uri.rstrip("/").rpartition("/")
     version = version_of(name)
     if version is None or not is_flow(folder):
@@ -75,7 +72,6 @@ def superseded(uri: str, *, roots: Sequence[str] | None) -> tuple[Problem, ...]:
 
 
 def instead_of_flow(uri: str, entries: Sequence[Entry]) -> tuple[str, str] | None:
-    """Describe the folder of a flow, and which of its versions to give; None where it is none."""
     newest = newest_version(entry.name for entry in entries) if is_flow(uri) else None
     if newest is None:
         return None

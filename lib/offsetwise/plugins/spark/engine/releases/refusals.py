@@ -1,5 +1,3 @@
-"""What a release of Spark refuses to start from, or cannot read, by the offset files that a start reads."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +46,6 @@ def log_version(restart: Restart, files: Mapping[int, OffsetFile]) -> Iterator[P
 
 
 def _recorded(restart: Restart, files: Mapping[int, OffsetFile]) -> tuple[str | None, str | None]:
-    """Return the shuffle partitions of the batch before the pending one, and of that."""
     pair = (restart.starts_after, restart.reruns)
     before, after = (None if batch is None else files.get(batch) for batch in pair)
     return _partitions(before), _partitions(after)

@@ -1,5 +1,3 @@
-"""Repairs that leave a batch, or its commit, out of the copy."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -125,7 +123,6 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
 
 
 def _damaged_commits(damaged: Damaged) -> list[int]:
-    """Return the newest commit and those right below it, the newest first, that Spark cannot read."""
     committed = damaged.logs.committed
     if not committed:
         raise UnrepairableError(

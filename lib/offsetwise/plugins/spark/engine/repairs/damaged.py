@@ -1,5 +1,3 @@
-"""A checkpoint to repair, and the words that every repair has for its costs."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,21 +18,17 @@ from offsetwise.wording import many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damaged:
-    """A checkpoint to repair."""
-
     folder: FolderReader
     logs: Logs
     restart: Restart
 
     @classmethod
     def of(cls, folder: FolderReader) -> Damaged:
-        """List the two logs of a checkpoint."""
         logs = Logs.of(folder)
         return cls(folder=folder, logs=logs, restart=decide_restart(logs.planned, logs.committed))
 
     @property
     def stateful(self) -> bool:
-        """Whether the query keeps state."""
         return next(iter(self.folder.walk("state")), None) is not None
 
     @property
@@ -51,7 +45,6 @@ class Damaged:
         return next(unfinished_repartition(self.restart, files), None) is not None
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's bytes; None where it cannot be read."""
         data = self.folder.read_many({path: None})[path]
         return None if isinstance(data, StorageError) else data
 
@@ -72,14 +65,12 @@ class Damaged:
         raise UnrepairableError(f"offsets/{batch} is not there.", fix="Restore the folder from a backup.")
 
     def offsets_or_none(self, batch: int) -> OffsetFile | None:
-        """Return what `offsets/<batch>` says; None where that cannot be read, of a batch that is left out."""
         try:
             return self.offsets(batch)
         except UnrepairableError:
             return None
 
     def has_garbled_commit(self, batch: int) -> bool:
-        """Return whether Spark cannot read `commits/<batch>`."""
         try:
             parse_commit(self.read(f"commits/{batch}") or b"")
         except GarbledError:
@@ -147,7 +138,6 @@ def records_between(before: OffsetFile | None, after: OffsetFile | None) -> str:
 
 
 def state_used(batch: int | None, *, stateful: bool) -> str:
-    """Describe which state a repaired copy goes on with."""
     if not stateful:
         return "The query keeps no state."
     if batch is None or batch < 0:

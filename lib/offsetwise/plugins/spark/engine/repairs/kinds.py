@@ -62,7 +62,6 @@ def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repair
 
 
 def _pins(folder: FolderReader, after: Checkpoint, repaired: Repaired) -> tuple[tuple[str, str], ...]:
-    """Return the digests of the original's files: those that positions come from, and those that the copy changes."""
     paths = {path for path, _ in after.pins} | repaired.replaced.keys() | repaired.dropped
     read = folder.read_many(dict.fromkeys(sorted(path for path in paths if path.startswith(_PINNED))))
     return tuple(

@@ -1,5 +1,3 @@
-"""The id of a query, written anew."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The ends of a batch in the shards of a stream, as qubole's connector keeps them, written anew."""
-
 from __future__ import annotations
 
 import json
@@ -70,7 +68,6 @@ def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
 
 
 def _whole(damaged: Damaged, folder: str) -> set[str]:
-    """Return the shards whose end is there and can be read."""
     from offsetwise.plugins.spark.engine.kinesis.positions import is_half_written  # noqa: PLC0415 - as above
 
     try:

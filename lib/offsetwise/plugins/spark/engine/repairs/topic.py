@@ -1,5 +1,3 @@
-"""Topics that left the subscription, put back where the job last read them."""
-
 from __future__ import annotations
 
 import json
@@ -114,14 +112,12 @@ def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, O
 
 
 def _initial(damaged: Damaged, first: OffsetFile) -> OffsetFile:
-    """Return where the query began, as an offset file in place of the one before the first."""
     initial = read_initial_offsets(damaged.folder, present=True, checksums=False).offsets
     began = (replace(initial[source.id], id=source.id) for source in first.sources if source.id in initial)
     return replace(first, sources=tuple(began))
 
 
 def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOffsets]:
-    """Return, by source, the partitions of a topic that one file has and the other lacks."""
     lost = {}
     known = now.by_id()
     for line in before.sources:

@@ -1,5 +1,3 @@
-"""A copy of a Spark checkpoint, edited. The old folder stays as it is."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -125,16 +123,13 @@ class SparkCopyTarget(OutputTarget):
     ways = (_COPY, _REWIND, _RENAME, replace(PRODUCERS_FIRST, engine=SPARK.name, target=_NAME), _FAILBACK)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         return against_checkpoint(comparison, job, sink_rewound=sink_rewound)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         results = () if plan.repair is None else plan.repair.made
         yield from edited(plan, digest, step, new=(*added_ends(plan).values(), *results))
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold."""
         return against_shards(plan)
 
 

@@ -45,12 +45,10 @@ _COPIES: Final = CopyWriter(
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return _COPIES
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:  # noqa: ARG001 - as above
-    """Hold the copy, which its query goes on with, against the plan; see `WriterModule`."""
     absent = unfinished(step.place, readers)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)

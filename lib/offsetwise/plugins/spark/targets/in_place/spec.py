@@ -1,5 +1,3 @@
-"""The Spark checkpoint itself, its originals kept beside."""
-
 from __future__ import annotations
 
 import re
@@ -44,11 +42,9 @@ class SparkInPlaceTarget(TargetType):
     notes = frozenset({"keep", "guard", "staged", "swapping"})
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         return against_checkpoint(comparison, job, sink_rewound=sink_rewound)
 
     def unfit_notes(self, digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
-        """Yield which notes its writer cannot have made, such as originals kept elsewhere."""
         yield from super().unfit_notes(digest, step, notes, begun=begun)
         yield from notes_of_originals(digest, step, notes, begun=begun)
         guard = notes.get("guard")
@@ -56,7 +52,6 @@ class SparkInPlaceTarget(TargetType):
             yield f"its guard {guard[:300]!r} is no batch"
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         return edited_in_place(plan, digest, step)
 
 

@@ -39,8 +39,6 @@ _BEFORE, _AFTER, _HELD = "before", "after", "guard"
 
 
 class InPlaceWriter(Writer):
-    """Edits a checkpoint where it stands."""
-
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
         """Return which numbers would change in the checkpoint. Nothing is written.
 
@@ -127,7 +125,6 @@ class InPlaceWriter(Writer):
         return undone
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Return whether the checkpoint stands there as this plan wrote it."""
         checkpoint = _local_path(step.place, context)
         changed = _later(checkpoint, step)
         if changed is not None:
@@ -145,14 +142,12 @@ class InPlaceWriter(Writer):
         return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{checkpoint} is as it was written.")
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:  # noqa: ARG002 - the protocol's
-        """Describe which file does not have its original bytes; see `Writer`."""
         paths = {below(undone.place, file.path): file.before_sha256 for file in undone.files}
         wrong = next((path for path, before in paths.items() if sha256_of_file(path) != before), None)
         return None if wrong is None else f"{wrong} is not as it was before."
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return InPlaceWriter()
 
 
@@ -162,7 +157,6 @@ def verify(
     readers: Readers,
     checkpoint: str | None,  # noqa: ARG001 - as above
 ) -> list[seen.Seen]:
-    """Hold the checkpoint, which its query goes on with, against the plan; see `WriterModule`."""
     return began(plan, step, readers, step.place, fresh=False)
 
 
@@ -355,7 +349,6 @@ def _effect(checkpoint: str, context: Context) -> str:
 
 
 def _withdraw(checkpoint: str, context: Context) -> None:
-    """Take back a guard and a staging that changed nothing."""
     journal, disk = journal_of(context), context.disk
     notes = journal.record(context.step).notes
     if notes.get("staged"):
@@ -365,6 +358,5 @@ def _withdraw(checkpoint: str, context: Context) -> None:
 
 
 def _try_to_withdraw(checkpoint: str, context: Context) -> None:
-    """Remove what the disk allows to be removed; a later run removes the rest."""
     with suppress(OSError, ApplyError):
         _withdraw(checkpoint, context)

@@ -31,8 +31,6 @@ _METADATA: Final = "metadata"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """One shard of a plan."""
-
     planned: PlannedPosition
     begins: ShardPlace
     ends: ShardPlace | None
@@ -100,7 +98,6 @@ def shard_edits(
 
 
 def _moves(plan: Plan, checkpoint: Checkpoint, path: str) -> dict[str, list[_Move]]:
-    """Return what a plan says of each source, each of whose shards has to be in it as it stands."""
     sources = {source.id: source for source in checkpoint.sources if source.shards}
     planned: dict[str, list[PlannedPosition]] = {source: [] for source in sources}
     for position in plan.positions:
@@ -139,7 +136,6 @@ def _of_source(source: CheckpointSource, planned: list[PlannedPosition], path: s
 
 
 def _restart(position: PlannedPosition) -> tuple[AnyPosition | None, AnyPosition | None]:
-    """Return where a shard was when the plan was drafted: its position, and the end of a pending batch."""
     if position.restart and (position.restart[0].old, position.restart[0].new) != (
         position.old_offset,
         position.new_offset,

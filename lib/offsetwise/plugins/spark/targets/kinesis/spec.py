@@ -1,5 +1,3 @@
-"""Positions in the words of Spark's Kinesis connectors, and what speaks against a copy of a checkpoint with them."""
-
 from __future__ import annotations
 
 import re
@@ -41,7 +39,6 @@ _READ_IT: Final = (
 
 
 def against_shards(plan: Plan) -> Iterator[Problem]:
-    """Report which positions of shards a checkpoint of Spark cannot hold, or its connector would not read on from."""
     if not has_opaque_positions(plan):
         return
     aggregates, elsewhere = keeps_sub(plan), is_to_another_stream(plan.positions)
@@ -101,7 +98,6 @@ def _goes_elsewhere(position: PlannedPosition) -> bool:
 
 
 def entry_of(shard_position: ShardPlace) -> dict[str, str]:
-    """Return the fields of a position, as texts."""
     kind, position = shard_position.place.value, ""
     match shard_position:
         case ShardPlace(place=Place.AFTER, sequence=int(number)):
@@ -119,7 +115,6 @@ def entry_of(shard_position: ShardPlace) -> dict[str, str]:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return where a shard begins; None where the connectors have no word for it."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace):
         return None
@@ -138,7 +133,6 @@ def ends_of(plan: Plan) -> dict[str, str]:
 
 
 def added_ends(plan: Plan) -> dict[tuple[str, int], str]:
-    """Return the files that shards get which the checkpoint does not name, by source and number."""
     folders, remaining = ends_of(plan), left_in_shards(plan.positions)
     return {
         (position.source, position.partition): f"{folders[position.source]}/{shard_id(position.partition)}"

@@ -1,5 +1,3 @@
-"""Where a Spark query of Kinesis began: what its newest batch says, and the line of the first batch after it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -20,7 +18,6 @@ Places = Mapping[tuple[str, TopicPartition], AnyPosition]
 
 
 def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
-    """Hold a copy, which its query goes on with, against the plan."""
     read, required = readers.with_times(step.place).checkpoint, plan.requirements.checkpoint
     if required is None or read.job_id != required.job_id or required.last_planned_batch is None:
         expected_id = None if required is None else required.job_id
@@ -49,8 +46,6 @@ def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Began:
-    """What a checkpoint says of where its query began."""
-
     where: str
     positions: Places | None
     """None where the line cannot be read."""
@@ -69,7 +64,6 @@ def _now(read: Checkpoint) -> Places:
 
 
 def _line(batch: Batch, plan: Plan) -> Places | None:
-    """Return where a batch starts, as its line says."""
     results: dict[tuple[str, TopicPartition], AnyPosition] = {}
     lines = {source.id: source.raw for source in batch.sources}
     for position in plan.positions:

@@ -1,5 +1,3 @@
-"""A fresh Spark checkpoint that holds initial offsets only."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -64,7 +62,6 @@ class SeededCheckpointTarget(OutputTarget):
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         yield from against_several(comparison, job)
         checkpoint_sources = () if comparison.checkpoint is None else comparison.checkpoint.sources
         others = sum(not has_offsets(source.kind) for source in checkpoint_sources)
@@ -77,7 +74,6 @@ class SeededCheckpointTarget(OutputTarget):
         return against_gaps(plan)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         path, data = seeded_offsets(plan)
         yield from wrong_new_files(step, {"metadata": None, path: sha256(data).hexdigest()})
 

@@ -30,8 +30,6 @@ from offsetwise.targets.moves import starting_positions
 
 
 class SeededWriter(Writer):
-    """Makes fresh checkpoints."""
-
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
         """Return which initial offsets the fresh checkpoint would have. Nothing is written.
 
@@ -87,13 +85,11 @@ class SeededWriter(Writer):
         return unpublish(step, context, refuse=lambda: _wrong(step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - as above
-        """Return whether the checkpoint stands there as it was written."""
         _local_path(step.place, context)
         return look_at_folder(step, lambda: _wrong(step))
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return SeededWriter()
 
 
@@ -103,12 +99,10 @@ def verify(
     readers: Readers,
     checkpoint: str | None,  # noqa: ARG001 - as above
 ) -> list[seen.Seen]:
-    """Hold the checkpoint, which its query goes on with, against the plan; see `WriterModule`."""
     return began(plan, step, readers, step.place, fresh=True)
 
 
 def _wrong(step: ReceiptStep) -> str | None:
-    """Describe what is not as it was written. The positions follow from the plan, and the step agrees with that."""
     wrong = (
         ran_in_folder(step)
         or folder_changed(step)

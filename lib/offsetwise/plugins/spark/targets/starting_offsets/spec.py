@@ -1,5 +1,3 @@
-"""A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -24,7 +22,6 @@ class StartingOffsetsTarget(OutputTarget):
     role = TargetRole.START
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         form = starting_offsets_of(comparison.engine)
         if form is not None:
             yield from form.objections(comparison, job, sink_rewound=sink_rewound)
@@ -33,11 +30,9 @@ class StartingOffsetsTarget(OutputTarget):
             yield no_checkpoint.problem(message)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield where it would leave out a partition of a topic: a job that begins anew needs exactly all of them."""
         return against_gaps(plan)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         yield from made_text(step, starting_offsets(plan))
 
 

@@ -1,5 +1,3 @@
-"""What a file of starting offsets gives, and where a job began that was told to begin there."""
-
 from __future__ import annotations
 
 from offsetwise.apply.readers import Readers
@@ -10,7 +8,6 @@ from offsetwise.targets.text_file import as_written, changed
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Hold the file against the plan, and the checkpoint that the new job made, where one is given."""
     form = starting_form(plan)
     text = form.text(plan)
     if unlike := changed(plan, step, readers, text):

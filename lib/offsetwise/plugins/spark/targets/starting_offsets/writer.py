@@ -25,5 +25,4 @@ _FILES: Final = TextFileWriter(
 
 
 def writer(migration: Migration) -> Writer:  # noqa: ARG001 - as every target's
-    """Return the writer; see `WriterModule`."""
     return _FILES

@@ -49,7 +49,6 @@ def fitting_position(plan: Plan) -> str:
 
 
 def _place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return where a shard begins; None where one of the two connectors has no word for it."""
     new_position = place_of(position)
     return None if new_position is None or new_position.sub is not None else new_position
 
@@ -95,17 +94,14 @@ class StartingPositionTarget(OutputTarget):
     )
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job; see `TargetType`."""
         # A sink has seen no batch of a job that never worked in batches.
         if comparison.checkpoint is not None and comparison.checkpoint.details.last_planned_batch is not None:
             yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield where a step is none that its writer records."""
         yield from made_text(step, starting_position(plan))
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold."""
         for planned_position in plan.positions:
             if _place_of(planned_position) is None:
                 yield from place_not_held(
