@@ -4,8 +4,8 @@
 
 Counts the functions, modules and types of a checkout (this one, or ROOT) that carry position 1050 of orders-0, or
 950 in its place: as an integer or in a text, in what a function returns or has when it returns, however deep inside.
-What happens while modules are imported is not counted. A comprehension is a frame of its own in Python 3.11 and mostly
-none in later versions: frames are counted with them, functions without.
+What happens while modules are imported is not counted, and neither are comprehensions, which are functions of their own
+in Python 3.11 and mostly not in later versions.
 
 --functions prints the functions of each module, --json prints everything as one object, and --write puts the counts
 into docs/architecture.md.
@@ -44,9 +44,7 @@ class Counts:
     """What carried the number."""
 
     functions: dict[str, list[str]]
-    """By module, without comprehensions."""
-    frames: int
-    """The functions, and the comprehensions that are frames of their own in this version of Python."""
+    """By module."""
     types: list[str]
 
     @property
@@ -180,7 +178,7 @@ def counted(root: Path) -> Counts:
     for path, name in sorted(seen.functions):
         if not name.endswith(COMPREHENSIONS):
             functions[Path(path).relative_to(package).as_posix()].append(name)
-    return Counts(functions=dict(functions), frames=len(seen.functions), types=sorted(seen.types))
+    return Counts(functions=dict(functions), types=sorted(seen.types))
 
 
 def main() -> None:
@@ -199,10 +197,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(asdict(counts)))
         return
-    print(
-        f"{counts.function_count} functions ({counts.frames} frames), {len(counts.modules)} modules, "
-        f"{len(counts.types)} types"
-    )
+    print(f"{counts.function_count} functions, {len(counts.modules)} modules, {len(counts.types)} types")
     if options.functions:
         for module, names in counts.functions.items():
             print(f"{module}: {len(names)}: {', '.join(names)}")
