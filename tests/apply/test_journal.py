@@ -74,6 +74,29 @@ def test_cut_at_every_byte_it_holds_what_was_whole(tmp_path: Path) -> None:
             assert again.record(0).notes["copied"] == "yes"
 
 
+def test_its_name_is_durable_before_anything_else_is_written(tmp_path: Path) -> None:
+    """A run that ended between the first line and the sync of the folder has left a name that power may take."""
+
+    class Listing(UnsyncedDisk):
+        def __init__(self) -> None:
+            self.synced: list[str] = []
+
+        def sync_folder(self, path: str) -> None:
+            self.synced.append(path)
+            super().sync_folder(path)
+
+    fresh, again, later = Listing(), Listing(), Listing()
+    with journal(tmp_path, disk=fresh):
+        pass
+    with journal(tmp_path, disk=again) as one:
+        one.begin(0, STEP)
+    with journal(tmp_path, disk=later):
+        pass
+
+    assert fresh.synced == again.synced == [str(tmp_path)]
+    assert later.synced == []
+
+
 def test_the_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
     journal(tmp_path).close()
 

@@ -201,6 +201,15 @@ class TestTraits:
 
         assert drafted(made, job=JobTraits(sink="kafka", tolerates_replay=True)).positions[0].new_offset == 950
 
+    @with_cases(("replay", "count"), [(None, "an unknown number of records"), (3, "3 records")], ids=str)
+    def test_a_position_within_bounds_says_how_many_records_it_reads_twice(
+        self, replay: int | None, count: str
+    ) -> None:
+        made = comparison(*rows({"exactness": Exactness.BOUNDED, "replay": replay}))
+        error = refused("REPLAY_NOT_TOLERATED", made, job=JobTraits(sink="kafka"))
+
+        assert f"950 is the safe end of its bounds and may read up to {count} twice" in error.problem
+
     def test_a_skip_blocks_any_job(self) -> None:
         refused("SKIP", comparison(*rows({"skip": 1})), job=JobTraits(tolerates_replay=True))
 
@@ -240,14 +249,17 @@ class TestPendingBatch:
     def test_both_ends_are_proven_by_the_records_on_both_sides(self) -> None:
         found = tuple(
             Neighbour(old_offset=old, new_offset=old - 100, timestamp_ms=1, identity=f"{old}", side=side)
-            for old, side in ((1098, Side.READ), (1099, Side.READ), (1100, Side.UNREAD), (1101, Side.UNREAD))
+            for old, side in (
+                *((1048, Side.READ), (1049, Side.READ), (1098, Side.READ), (1099, Side.READ)),
+                *((1100, Side.UNREAD), (1101, Side.UNREAD)),
+            )
         )
         evidence = replace(ROW.evidence, neighbours=found, salt="5a", identity="key and value")
         made = comparison(*rows({**pending(1000, equal=True), "end_evidence": evidence}))
 
         end = drafted(made).positions[0].end_proof
         assert end is not None
-        assert (end.before, end.after, end.salt) == (found[1], found[2], "5a")
+        assert (end.before, end.after, end.salt) == (found[3], found[4], "5a")
         assert drafted(made, STARTING).positions[0].end_proof is None, "only one end is written"
 
     @with_cases(("end", "equal"), [(1000, None), (1000, False), (None, None), (940, True)], ids=str)

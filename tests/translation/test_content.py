@@ -49,6 +49,16 @@ class TestAPlaceIsProven:
         assert (made.skip, made.replay, made.foreign_below) == (0, 0, 0)
         assert made.ahead == Ahead(examined=True, missing=0, duplicated=0, foreign=0)
 
+    def test_at_the_start_of_both_logs_whatever_offsets_begin_them(self) -> None:
+        made = cut(3, log("ab", start=3), log(".ab", start=1))
+
+        assert (made.offset, made.exactness) == (1, Exactness.EXACT)
+
+    def test_among_unread_records_alone_where_the_new_log_goes_on(self) -> None:
+        made = cut(1, log("hfg", start=1), log("hfgz", start=2, at_end=False), natives_excluded=True, last=False)
+
+        assert (made.offset, made.exactness, made.reason) == (2, Exactness.POSITION_EXACT, Reason.PROVEN)
+
     def test_where_transactions_left_gaps_on_the_old_log(self) -> None:
         assert cut(6, "ab.cd.ef.gh.", "abcdefgh").offset == 4
 

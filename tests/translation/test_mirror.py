@@ -49,6 +49,17 @@ def test_unequal_distances_give_none() -> None:
     assert bracket.linear is None
 
 
+def test_a_place_to_try_first_lies_within_the_new_log() -> None:
+    index = SyncIndex.of(syncs([(0, 0), (100, 100)]))
+    trimmed = index.bracket("orders", 0, 50, LogRange(log_start=60, lso=100, hw=100))
+    ended = index.bracket("orders", 0, 50, LogRange(log_start=0, lso=40, hw=40))
+
+    assert trimmed is not None
+    assert ended is not None
+    assert (trimmed.lo, trimmed.linear) == (60, None)
+    assert (ended.hi, ended.linear) == (40, None)
+
+
 def test_a_rewind_on_the_source_begins_a_new_run_and_the_last_run_counts() -> None:
     assert bounds([(100, 0), (200, 100), (150, 160), (300, 310)], 200) == (161, 310)
 
