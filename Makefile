@@ -129,7 +129,7 @@ $(POSTGRES): tools/find-postgres
 
 $(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*) lib/offsetwise/jars.lock
 	tools/find-emulators $(VENV)/emulators
-	$(BIN)/python -m tests.kinesis.jars
+	$(BIN)/python -m tests.plugins.kinesis.live.jars
 	$(BIN)/python -m tests.integration.secured_broker
 	$(BIN)/python -m tests.integration.connect_workers
 	$(BIN)/python -m tests.integration.group_jobs

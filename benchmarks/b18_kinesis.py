@@ -43,7 +43,7 @@ from offsetwise.plugins.kinesis.stream.spec import after
 from tests.console.conftest import APP
 from tests.console.readers import ValueReader
 from tests.integration.flink_cluster import jvm
-from tests.kinesis.servers import KEYS, REGION, dynamodb_command, kinesis_command
+from tests.plugins.kinesis.live.servers import KEYS, REGION, dynamodb_command, kinesis_command
 from tests.stores import served
 
 HASH_KEYS, CLICKS = 2**128, 60

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from offsetwise.lab import Lab
 from tests import quick_spark
 from tests.figures import machine, write_figures
-from tests.kinesis.servers import dynamodb_local, kinesalite, kinesis_mock
+from tests.plugins.kinesis.live.servers import dynamodb_local, kinesalite, kinesis_mock
 from tests.scheduling import mark, without_group
 from tests.stopped_job import desk, stopped
 from tests.stores import abfs, azurite, fake_gcs, gs, moto, s3, store

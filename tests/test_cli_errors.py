@@ -17,7 +17,7 @@ import yaml
 
 import offsetwise
 from tests.commands import COMMAND, Ran, call, run
-from tests.engines.test_kinesis import DATA as KINESIS
+from tests.plugins.kinesis.test_checkpoints import DATA as KINESIS
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.with_cases import with_cases
 

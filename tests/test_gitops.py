@@ -17,8 +17,8 @@ import offsetwise as ow
 from tests.apply.sets import write_set
 from tests.commands import COMMAND, call
 from tests.plugins.spark.folders import write
-from tests.repair.flow import aged, drafted
-from tests.repair.test_repairs import DAMAGED
+from tests.plugins.spark.repair.flow import aged, drafted
+from tests.plugins.spark.repair.test_repairs import DAMAGED
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "examples" / "gitops"
 SAMPLE: Final = Path(ow.__file__).parent / "sample"

@@ -28,7 +28,7 @@ from tests.integration.group_jobs import JARS as OF_STREAMS
 from tests.integration.group_jobs import WANTED as STREAMS
 from tests.integration.secured_broker import NEWEST_KAFKA, OLD_KAFKA
 from tests.integration.spark_versions import OTHER_SPARKS, SPARKS
-from tests.kinesis.jars import SETS
+from tests.plugins.kinesis.live.jars import SETS
 
 LOCKS: Final = ROOT / "locks"
 OLDEST_PYTHON: Final = "3.11"

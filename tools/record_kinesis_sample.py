@@ -29,8 +29,8 @@ from offsetwise.config import Migration, load_migration
 from offsetwise.model import Cluster, LagSample, Subject, SubjectKind
 from offsetwise.watch.reading import take_samples
 from offsetwise.watch.sampler import subjects_of
-from tests.kinesis.engines import Application, Query
-from tests.kinesis.servers import KEYS, Server, Stream, client_of, dynamodb, mocked
+from tests.plugins.kinesis.live.engines import Application, Query
+from tests.plugins.kinesis.live.servers import KEYS, Server, Stream, client_of, dynamodb, mocked
 
 SAMPLE: Final = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample_kinesis"
 ADDRESS: Final = "http://kinesis.sample.invalid"

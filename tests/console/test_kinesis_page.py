@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.console.conftest import OpenPage, words
 from tests.console.test_checkpoint_page import FolderReader
-from tests.engines.test_kinesis import DATA, EXPECTED
+from tests.plugins.kinesis.test_checkpoints import DATA, EXPECTED
 from tests.with_cases import with_cases
 
 CHECKPOINT = "pages/explore/checkpoint.py"

@@ -18,7 +18,7 @@ from offsetwise.registry import ENGINES
 from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, Tree
 from offsetwise.workflow.scenes import digests
-from tests.engines.test_kinesis import DATA
+from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.toys.engine.engine import TOY
 
 LEASES: Final = DATA / "kcl" / "2.7.2-two-shards.json"

@@ -22,7 +22,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab
 from offsetwise.pipeline.session import open_session
 from tests.commands import run
-from tests.repair.flow import aged, drafted, repaired
+from tests.plugins.spark.repair.flow import aged, drafted, repaired
 
 Record = tuple[str, int]
 """Topic and offset; each topic has one partition."""

@@ -36,7 +36,7 @@ from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkTransactions
 from tests.checkpoints import changed
 from tests.plan.scene import ETL, STARTING, drafted, migration
-from tests.plan.test_flink_ways import AT_MS, SAVEPOINT, savepoint
+from tests.plugins.flink.test_ways import AT_MS, SAVEPOINT, savepoint
 from tests.with_cases import with_cases
 
 WITHOUT = Target(kind="flink-savepoint-without-sources")

@@ -16,7 +16,7 @@ from tests.remedies.walks_apply import failed, run
 from tests.remedies.walks_engines import query_behind_a_split
 from tests.remedies.walks_of_targets import draft, savepoint
 from tests.remedies.walks_repairs import PENDING, folder_of, repair
-from tests.repair.test_repairs import DAMAGED
+from tests.plugins.spark.repair.test_repairs import DAMAGED
 from tests.transactions.settling import row, settled
 
 SETTINGS = "plan/settings.py::check"

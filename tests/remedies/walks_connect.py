@@ -22,7 +22,7 @@ from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
 from offsetwise.survey.results import Trouble
 from offsetwise.workflow import planning
-from tests.apply.connectors import BEFORE, TARGET, Stage, clusters, stage
+from tests.plugins.connect.connectors import BEFORE, TARGET, Stage, clusters, stage
 from tests.checkpoints import changed
 from tests.findings.cases import migration as migration_case
 from tests.plan.scene import ETL, comparison, drafted

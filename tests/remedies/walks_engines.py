@@ -18,7 +18,7 @@ from offsetwise.plan.sinks.gate import PENDING
 from offsetwise.plugins.flink.engine import checkpoint as flink
 from offsetwise.registry import ENGINES
 from offsetwise.workflow.scenes import WantedJob, _checkpoint
-from tests.engines.test_lease_tables import FIRST
+from tests.plugins.kinesis.test_lease_tables import FIRST
 from tests.plan import test_sinks as of_plans
 from tests.plugins.flink.files import CHECKPOINT, UID, Op, inline, integer, kafka_source, long, metadata, subtask
 from tests.plugins.flink.test_hygiene import JOB

@@ -10,8 +10,8 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.model import SourcePosition
 from offsetwise.plan.refusals import no_state_to_copy
 from tests.apply.plans import drafted as plan_of
-from tests.apply.test_positions_file import TARGET as PRINTED_BACK
-from tests.apply.test_positions_file import compared as positions_compared
+from tests.plugins.positions.test_target import TARGET as PRINTED_BACK
+from tests.plugins.positions.test_target import compared as positions_compared
 from tests.commands import call
 from tests.engines.test_files_of_engines import JOURNAL, LEDGER, add, written
 from tests.plan.scene import ETL, comparison, drafted

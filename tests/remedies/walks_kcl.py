@@ -23,11 +23,11 @@ from offsetwise.plugins.kinesis.targets.kcl.spec import KCL_2, read_leases
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseChange, LeaseTable
 from offsetwise.plugins.kinesis.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets import StartingPosition
-from tests.apply.kinesis_plans import CHAIN, shard_plan
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import context, journal
-from tests.apply.test_kcl_leases import config
-from tests.apply.test_kcl_tables import TARGET, creating
-from tests.engines.test_kinesis import DATA
+from tests.plugins.kinesis.targets.test_kcl_leases import config
+from tests.plugins.kinesis.targets.test_kcl_tables import TARGET, creating
+from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.remedies.walk import Scene, Steps, walk
 
 NOBODY = "http://127.0.0.1:9"

@@ -16,8 +16,8 @@ from offsetwise.model import Problem
 from offsetwise.plugins.kinesis.kcl.kinesis import read_table
 from offsetwise.storage import dynamodb
 from offsetwise.storage.dynamodb import tables_at
-from tests.engines.test_kinesis import COMMITTER, DATA, PENDING, TABLE
-from tests.engines.test_lease_tables import FIRST, leases
+from tests.plugins.kinesis.test_checkpoints import COMMITTER, DATA, PENDING, TABLE
+from tests.plugins.kinesis.test_lease_tables import FIRST, leases
 from tests.remedies.walk import Remembered, Scene, Steps, walk
 from tests.remedies.walks_commands import run
 from tests.storage.test_dynamodb_dialects import export

@@ -17,11 +17,11 @@ from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import Problem, Target
 from offsetwise.plugins.spark.engine import checkpoint as spark
 from tests.commands import call
-from tests.engines.test_kinesis import AWSLABS, COMMITTER, DATA, PENDING, TABLE
-from tests.engines.test_lease_tables import FIRST, leases
+from tests.plugins.kinesis.test_checkpoints import AWSLABS, COMMITTER, DATA, PENDING, TABLE
+from tests.plugins.kinesis.test_lease_tables import FIRST, leases
 from tests.findings import test_migration_findings as of_migrations
 from tests.plan.scene import ETL, comparison, drafted
-from tests.plan.test_flink_ways import savepoint
+from tests.plugins.flink.test_ways import savepoint
 from tests.plugins.flink.files import (
     Op,
     coordinator,
@@ -38,8 +38,8 @@ from tests.plugins.flink.files import (
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_kinesis import CHILDREN, PARENT, dumped, split
-from tests.repair.flow import aged, applied
-from tests.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
+from tests.plugins.spark.repair.flow import aged, applied
+from tests.plugins.spark.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
 
 Call = Callable[[], object]
 READER = "engines/checkpoint.py::"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from offsetwise.model import Plan
 from offsetwise.plan.target import target_type
-from tests.apply.kinesis_plans import halves, on_another, shard_plan, with_child
+from tests.plugins.kinesis.targets.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.apply.plans import COPY
-from tests.apply.test_kinesis_spark import laid
-from tests.apply.test_kinesis_state import LEGACY
-from tests.engines.test_kinesis import DATA, PENDING
+from tests.plugins.spark.targets.test_kinesis_spark import laid
+from tests.plugins.flink.targets.test_kinesis_state import LEGACY
+from tests.plugins.kinesis.test_checkpoints import DATA, PENDING
 from tests.plugins.kinesis.streams import lease
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_commands import run

@@ -19,7 +19,7 @@ from tests.plugins.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_commands import drafted, run, sample
 from tests.remedies.walks_repairs import PENDING
-from tests.repair.flow import aged
+from tests.plugins.spark.repair.flow import aged
 from tests.subjects import checkpoint
 
 Call = Callable[[], object]

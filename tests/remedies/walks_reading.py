@@ -30,7 +30,7 @@ from offsetwise.survey.results import Trouble
 from offsetwise.watch import reading as watching
 from offsetwise.workflow import checkpoints, counting, scenes
 from offsetwise.workflow.drifting import drift
-from tests.engines.test_kinesis import DATA
+from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.lag_samples import row
 from tests.lag_samples import sample as lag_sample
 from tests.remedies.walk import Scene, Steps, walk

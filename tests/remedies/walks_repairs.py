@@ -14,8 +14,8 @@ from tests.plan.scene import checkpoint as positions
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_commands import run
-from tests.repair.flow import aged, repaired
-from tests.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
+from tests.plugins.spark.repair.flow import aged, repaired
+from tests.plugins.spark.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
 
 Files = Mapping[str, bytes]
 Call = Callable[[], object]

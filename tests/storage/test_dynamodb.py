@@ -28,7 +28,7 @@ from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 from offsetwise.storage.dynamodb import SEGMENTS, tables_at
 from offsetwise.storage.folders import open_tree
 from offsetwise.workflow import inspect
-from tests.engines.test_kinesis import COMMITTER, DATA, EXPECTED, TABLE, rows
+from tests.plugins.kinesis.test_checkpoints import COMMITTER, DATA, EXPECTED, TABLE, rows
 from tests.with_cases import with_cases
 
 LEASES = DATA / "kcl" / "2.7.2-two-shards.json"

@@ -21,8 +21,8 @@ from offsetwise.errors import NotACheckpointError
 from offsetwise.plugins.kinesis.kcl.kinesis import checkpoint_of
 from offsetwise.plugins.kinesis.stream.numbers import evidence_of
 from offsetwise.storage.dynamodb import Table
-from tests.engines.test_kinesis import codes, rows, said
-from tests.engines.test_lease_tables import FIRST, SECOND, leases
+from tests.plugins.kinesis.test_checkpoints import codes, rows, said
+from tests.plugins.kinesis.test_lease_tables import FIRST, SECOND, leases
 from tests.storage.test_dynamodb_files import SCAN, positions
 from tests.with_cases import with_cases
 

@@ -17,8 +17,8 @@ import pytest
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import NotACheckpointError, OffsetwiseError
 from tests.commands import call
-from tests.engines.test_kinesis import DATA, codes, rows
-from tests.engines.test_lease_tables import leases
+from tests.plugins.kinesis.test_checkpoints import DATA, codes, rows
+from tests.plugins.kinesis.test_lease_tables import leases
 from tests.with_cases import with_cases
 
 CASES = DATA / "cases"

@@ -17,7 +17,7 @@ from offsetwise.plugins.kafka.stream import reader
 from offsetwise.transactions.observed import Described, TransactionLook
 from offsetwise.transactions.report import LookPair, SinkTransactions
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
-from tests.apply.test_flink_marks import COMMITTER
+from tests.plugins.flink.targets.test_flink_marks import COMMITTER
 from tests.commands import call
 from tests.plugins.flink.files import Op, integer, kafka_source, metadata, state, subtask, utf, versioned
 from tests.transactions.test_command import entry, migration
