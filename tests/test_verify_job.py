@@ -22,12 +22,12 @@ from offsetwise.errors import SecretError, UsageError
 from offsetwise.model import JobOrigin, Receipt, Verification, VerifiedJob
 from offsetwise.plugins.flink.targets.source_metrics import metric_name
 from offsetwise.position import offset_of
-from tests.plugins.connect.connectors import Stage, clusters, stage
 from tests.apply.plans import STARTING
 from tests.jobs import Api, answering, flink
+from tests.plugins.connect.connectors import Stage, clusters, stage
 from tests.plugins.connect.service import Bad, Worker, certificate, drips, endless, half, hangs_up, says, sends, serving
-from tests.test_verify import Applied
 from tests.plugins.flink.test_verified import Restored
+from tests.test_verify import Applied
 from tests.with_cases import with_cases
 
 PLAN, OTHER, FRESH, UNKNOWN = JobOrigin

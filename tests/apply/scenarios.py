@@ -15,7 +15,6 @@ from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
 from offsetwise.targets import FlinkSavepointConverted, FlinkSavepointFromPositions, StartingPosition
 from tests.apply.faults import UnsyncedDisk
-from tests.plugins.kinesis.targets.kinesis_plans import ARN, ASKED, back, shard_plan, with_child
 from tests.apply.plans import (
     COPY,
     IN_PLACE,
@@ -38,6 +37,7 @@ from tests.apply.plans import (
     starting_offsets,
     tree_hash,
 )
+from tests.plugins.kinesis.targets.kinesis_plans import ARN, ASKED, back, shard_plan, with_child
 from tests.plugins.kinesis.test_checkpoints import AWSLABS, DATA
 from tests.plugins.spark.folders import SAMPLES
 

@@ -31,10 +31,10 @@ from tests.apply.plans import (
     journal,
     spark_checkpoint,
 )
-from tests.plugins.spark.targets.test_spark_checkpoint import _expected, _positions
 from tests.gates import FULL
 from tests.plugins.flink.files import positions
 from tests.plugins.spark.folders import checkpoint, orders, sample_files, without_checksums
+from tests.plugins.spark.targets.test_spark_checkpoint import _expected, _positions
 from tests.stores import BUCKET, S3, Store
 
 _T = TypeVar("_T")

@@ -11,12 +11,12 @@ from offsetwise.plan.settings import Settings
 from offsetwise.transactions.decisions import Decision
 from tests.apply.worlds import stage
 from tests.plan.scene import drafted
+from tests.plugins.spark.repair.test_repairs import DAMAGED
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_apply import failed, run
 from tests.remedies.walks_engines import query_behind_a_split
 from tests.remedies.walks_of_targets import draft, savepoint
 from tests.remedies.walks_repairs import PENDING, folder_of, repair
-from tests.plugins.spark.repair.test_repairs import DAMAGED
 from tests.transactions.settling import row, settled
 
 SETTINGS = "plan/settings.py::check"

@@ -31,9 +31,9 @@ from offsetwise.plugins.kinesis.stream.matching.search import refuse as refuse_w
 from offsetwise.plugins.spark.targets.starting_position.spec import starting_position
 from offsetwise.ports.windows import ReadFailure
 from offsetwise.streams.reader import transactions_reader
+from tests.plugins.kafka.test_connection import closed_port, listening
 from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.plugins.kinesis.test_checkpoints import DATA
-from tests.plugins.kafka.test_connection import closed_port, listening
 from tests.remedies.walk import Scene, Steps, corrected, edited, walk
 
 Call = Callable[[], object]

@@ -22,10 +22,10 @@ from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
 from offsetwise.survey.results import Trouble
 from offsetwise.workflow import planning
-from tests.plugins.connect.connectors import BEFORE, TARGET, Stage, clusters, stage
 from tests.checkpoints import changed
 from tests.findings.cases import migration as migration_case
 from tests.plan.scene import ETL, comparison, drafted
+from tests.plugins.connect.connectors import BEFORE, TARGET, Stage, clusters, stage
 from tests.plugins.connect.service import Bad, ConnectCluster, Connector, Worker, hangs_up, says, serving, uri
 from tests.plugins.connect.test_reading import CLUSTERS, named
 from tests.remedies.walk import Scene, Steps, walk

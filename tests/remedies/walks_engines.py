@@ -18,11 +18,11 @@ from offsetwise.plan.sinks.gate import PENDING
 from offsetwise.plugins.flink.engine import checkpoint as flink
 from offsetwise.registry import ENGINES
 from offsetwise.workflow.scenes import WantedJob, _checkpoint
-from tests.plugins.kinesis.test_lease_tables import FIRST
 from tests.plan import test_sinks as of_plans
 from tests.plugins.flink.files import CHECKPOINT, UID, Op, inline, integer, kafka_source, long, metadata, subtask
 from tests.plugins.flink.test_hygiene import JOB
 from tests.plugins.kinesis.streams import STREAM, lease
+from tests.plugins.kinesis.test_lease_tables import FIRST
 from tests.plugins.kinesis.test_same_stream import DATA
 from tests.plugins.spark.folders import FLINK_NAMES, SAMPLES, write
 from tests.remedies.walk import Scene, Steps, walk

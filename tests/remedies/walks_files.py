@@ -10,12 +10,12 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.model import SourcePosition
 from offsetwise.plan.refusals import no_state_to_copy
 from tests.apply.plans import drafted as plan_of
-from tests.plugins.positions.test_target import TARGET as PRINTED_BACK
-from tests.plugins.positions.test_target import compared as positions_compared
 from tests.commands import call
 from tests.engines.test_files_of_engines import JOURNAL, LEDGER, add, written
 from tests.plan.scene import ETL, comparison, drafted
 from tests.plugins.positions.test_commands import CLUSTERS, SNAPSHOTS
+from tests.plugins.positions.test_target import TARGET as PRINTED_BACK
+from tests.plugins.positions.test_target import compared as positions_compared
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_targets import WRITERS
 from tests.remedies.walks_targets import written as write_plan

@@ -23,8 +23,8 @@ from offsetwise.plugins.kinesis.targets.kcl.spec import KCL_2, read_leases
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseChange, LeaseTable
 from offsetwise.plugins.kinesis.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets import StartingPosition
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import context, journal
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.plugins.kinesis.targets.test_kcl_leases import config
 from tests.plugins.kinesis.targets.test_kcl_tables import TARGET, creating
 from tests.plugins.kinesis.test_checkpoints import DATA

@@ -17,11 +17,8 @@ from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import Problem, Target
 from offsetwise.plugins.spark.engine import checkpoint as spark
 from tests.commands import call
-from tests.plugins.kinesis.test_checkpoints import AWSLABS, COMMITTER, DATA, PENDING, TABLE
-from tests.plugins.kinesis.test_lease_tables import FIRST, leases
 from tests.findings import test_migration_findings as of_migrations
 from tests.plan.scene import ETL, comparison, drafted
-from tests.plugins.flink.test_ways import savepoint
 from tests.plugins.flink.files import (
     Op,
     coordinator,
@@ -35,11 +32,14 @@ from tests.plugins.flink.files import (
     utf,
     versioned,
 )
+from tests.plugins.flink.test_ways import savepoint
+from tests.plugins.kinesis.test_checkpoints import AWSLABS, COMMITTER, DATA, PENDING, TABLE
+from tests.plugins.kinesis.test_lease_tables import FIRST, leases
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
-from tests.remedies.walk import Scene, Steps, walk
-from tests.remedies.walks_kinesis import CHILDREN, PARENT, dumped, split
 from tests.plugins.spark.repair.flow import aged, applied
 from tests.plugins.spark.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
+from tests.remedies.walk import Scene, Steps, walk
+from tests.remedies.walks_kinesis import CHILDREN, PARENT, dumped, split
 
 Call = Callable[[], object]
 READER = "engines/checkpoint.py::"

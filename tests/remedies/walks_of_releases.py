@@ -11,9 +11,9 @@ from offsetwise.model import Target
 from tests.plan.scene import COPY, SEEDED, comparison, drafted
 from tests.plan.scene import checkpoint as positions
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
+from tests.plugins.spark.repair.flow import aged
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_of_checkpoints import PLANNED, blocked, by_command, committed, copied, restored, stated
-from tests.plugins.spark.repair.flow import aged
 
 RELEASES = "plugins/spark/engine/releases/findings.py::"
 UNFINISHED = SAMPLES / "spark-4.2.0-repartition-unfinished"

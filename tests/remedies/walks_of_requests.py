@@ -17,11 +17,11 @@ from offsetwise.model import Cluster, Comparison, CopiedRecord, Evidence, GroupS
 from offsetwise.plan import options
 from offsetwise.plan.strategies import judge_strategies
 from offsetwise.plugins.kinesis.stream.spec import after, at, in_shards
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN
-from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.plan.scene import STARTING, URI, checkpoint, comparison, drafted, migration, pending, rows, snapshot
 from tests.plugins.flink.test_ways import savepoint
 from tests.plugins.kinesis.streams import lease
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN
+from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.remedies.walk import Remembered, Scene, Steps, corrected, walk
 from tests.remedies.walks_commands import run, sample
 from tests.remedies.walks_streams import TRAITS, made

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from offsetwise.model import Plan
 from offsetwise.plan.target import target_type
-from tests.plugins.kinesis.targets.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.apply.plans import COPY
-from tests.plugins.spark.targets.test_kinesis_spark import laid
 from tests.plugins.flink.targets.test_kinesis_state import LEGACY
-from tests.plugins.kinesis.test_checkpoints import DATA, PENDING
 from tests.plugins.kinesis.streams import lease
+from tests.plugins.kinesis.targets.kinesis_plans import halves, on_another, shard_plan, with_child
+from tests.plugins.kinesis.test_checkpoints import DATA, PENDING
+from tests.plugins.spark.targets.test_kinesis_spark import laid
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_commands import run
 from tests.remedies.walks_engines import query_behind_a_split

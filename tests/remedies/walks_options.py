@@ -16,10 +16,10 @@ from offsetwise.workflow import planning
 from offsetwise.workflow.sinks import sink_of
 from tests.plan.scene import AT, COPY, STARTING
 from tests.plugins.spark.folders import FLINK_NAMES, SAMPLES, write
+from tests.plugins.spark.repair.flow import aged
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_commands import drafted, run, sample
 from tests.remedies.walks_repairs import PENDING
-from tests.plugins.spark.repair.flow import aged
 from tests.subjects import checkpoint
 
 Call = Callable[[], object]

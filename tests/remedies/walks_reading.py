@@ -30,9 +30,9 @@ from offsetwise.survey.results import Trouble
 from offsetwise.watch import reading as watching
 from offsetwise.workflow import checkpoints, counting, scenes
 from offsetwise.workflow.drifting import drift
-from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.lag_samples import row
 from tests.lag_samples import sample as lag_sample
+from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_commands import drafted, run, sample, snapshots
 from tests.remedies.walks_workflow import belongs

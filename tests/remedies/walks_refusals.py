@@ -19,8 +19,6 @@ from offsetwise.plugins.spark.targets.rewind import rewound
 from offsetwise.plugins.spark.targets.seeded.spec import seeded_offsets
 from offsetwise.transactions.decisions import Decision
 from offsetwise.transactions.report import SinkTransactions
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
-from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.plan import test_sinks as sinks
 from tests.plan.scene import (
     COPY,
@@ -36,8 +34,10 @@ from tests.plan.scene import (
     rows,
     snapshot,
 )
-from tests.plugins.flink.test_ways import SAVEPOINT, savepoint
 from tests.plan.test_gate import TestSkew
+from tests.plugins.flink.test_ways import SAVEPOINT, savepoint
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
+from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.remedies.walk import corrected
 from tests.remedies.walks_plans import TWO_SOURCES
 from tests.transactions.settling import NOW_MS, asked, choice, found, row

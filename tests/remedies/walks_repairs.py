@@ -12,10 +12,10 @@ from offsetwise.model import Problem
 from tests.plan.scene import SEEDED, comparison, drafted
 from tests.plan.scene import checkpoint as positions
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
-from tests.remedies.walk import Scene, Steps, walk
-from tests.remedies.walks_commands import run
 from tests.plugins.spark.repair.flow import aged, repaired
 from tests.plugins.spark.repair.test_repairs import DAMAGED, ID, LEGACY, TWO_LEFT
+from tests.remedies.walk import Scene, Steps, walk
+from tests.remedies.walks_commands import run
 
 Files = Mapping[str, bytes]
 Call = Callable[[], object]

@@ -22,11 +22,11 @@ from offsetwise.plugins.kafka.targets.transactions.writer import _sink
 from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 from offsetwise.transactions.ended import Ends
+from tests.apply.worlds import REVIEWER, approval
+from tests.plan.scene import drafted
 from tests.plugins.kinesis.targets import test_kcl_leases as kcl
 from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
-from tests.apply.worlds import REVIEWER, approval
 from tests.plugins.kinesis.test_checkpoints import DATA
-from tests.plan.scene import drafted
 from tests.remedies.walk import Scene, Steps, walk
 from tests.transactions.coordinator import DENIED
 from tests.transactions.settling import Staged, stage

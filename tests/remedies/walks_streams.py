@@ -17,13 +17,13 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings import findings
 from offsetwise.model import Finding
 from offsetwise.plugins.kinesis.stream.tables import DynamoTable
-from tests.plugins.kinesis.targets import test_kcl_leases as kcl
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN
 from tests.commands import call
-from tests.plugins.kinesis.test_checkpoints import DATA, PENDING
 from tests.plan.scene import comparison, drafted
 from tests.plugins.kinesis.streams import Stream, lease
+from tests.plugins.kinesis.targets import test_kcl_leases as kcl
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN
 from tests.plugins.kinesis.test_aggregates import at, fill, packed
+from tests.plugins.kinesis.test_checkpoints import DATA, PENDING
 from tests.remedies.walk import Scene, Steps, walk
 
 FINDINGS = "plugins/kinesis/stream/findings.py::"

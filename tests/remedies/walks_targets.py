@@ -23,8 +23,6 @@ from offsetwise.targets import (
     StartingPosition,
 )
 from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
-from tests.plugins.kinesis.targets import test_kcl_leases as kcl
-from tests.plugins.kinesis.targets.kinesis_plans import ASKED, CHAIN, shard_plan
 from tests.apply.plans import (
     COPY,
     IN_PLACE,
@@ -44,15 +42,17 @@ from tests.apply.plans import (
     seeded,
     spark_checkpoint,
 )
+from tests.plan.scene import ETL, comparison
+from tests.plan.scene import drafted as draft
+from tests.plugins.flink import files as flink
 from tests.plugins.flink.targets.test_flink_edit import _moves, _read
 from tests.plugins.flink.targets.test_flink_savepoint import SHARED
+from tests.plugins.flink.test_ways import WITHOUT, savepoint, with_legacy_consumer
+from tests.plugins.kinesis.targets import test_kcl_leases as kcl
+from tests.plugins.kinesis.targets.kinesis_plans import ASKED, CHAIN, shard_plan
 from tests.plugins.kinesis.targets.test_kcl_tables import TARGET as NEW_TABLE
 from tests.plugins.kinesis.targets.test_kcl_tables import creating
 from tests.plugins.kinesis.test_checkpoints import DATA
-from tests.plan.scene import ETL, comparison
-from tests.plan.scene import drafted as draft
-from tests.plugins.flink.test_ways import WITHOUT, savepoint, with_legacy_consumer
-from tests.plugins.flink import files as flink
 from tests.plugins.spark.folders import checkpoint, orders, write
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_sinks import OPEN, application

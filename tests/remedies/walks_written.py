@@ -23,11 +23,11 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Target, TopicPartition
 from offsetwise.plugins.kafka.targets.group.checks import group_of
 from tests.apply.plans import COPY, IN_PLACE, PENDING, STARTING, aged, context, journal, spark_checkpoint
-from tests.plugins.kafka.targets.test_groups import Run
 from tests.apply.test_tampered import of_receipt, place_at
 from tests.apply.worlds import GROUP, NOW, TO_GROUP, Stage, stage
 from tests.plan.scene import ETL, grouped
 from tests.plan.scene import drafted as planned
+from tests.plugins.kafka.targets.test_groups import Run
 from tests.remedies.walk import Scene, Steps, walk
 from tests.remedies.walks_apply import failed, run
 

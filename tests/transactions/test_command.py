@@ -24,8 +24,8 @@ from offsetwise.transactions.observed import HeldTransactions, Missing, Transact
 from offsetwise.transactions.report import LogEnds, LookPair, SinkTransactions, report
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
 from offsetwise.workflow.sink_looks import ask_sink
-from tests.plugins.flink.targets.test_flink_marks import LAYOUTS, committer, job
 from tests.commands import call
+from tests.plugins.flink.targets.test_flink_marks import LAYOUTS, committer, job
 from tests.transactions.recorded import DATA
 from tests.transactions.test_deciding import NAME, holding, look, said
 from tests.with_cases import with_cases

@@ -17,9 +17,9 @@ from offsetwise.plugins.kafka.stream import reader
 from offsetwise.transactions.observed import Described, TransactionLook
 from offsetwise.transactions.report import LookPair, SinkTransactions
 from offsetwise.transactions.upgrade import MAX_TIMEOUT, Broker, TransactionFacts
-from tests.plugins.flink.targets.test_flink_marks import COMMITTER
 from tests.commands import call
 from tests.plugins.flink.files import Op, integer, kafka_source, metadata, state, subtask, utf, versioned
+from tests.plugins.flink.targets.test_flink_marks import COMMITTER
 from tests.transactions.test_command import entry, migration
 from tests.transactions.test_deciding import NOW_MS, N, look, said
 from tests.with_cases import with_cases

@@ -9,6 +9,7 @@ from typing import Final
 
 from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind
 from offsetwise.client_properties.references import follow, is_reference, only_reference
+from offsetwise.digits import whole_number
 from offsetwise.errors import ConfigError, ForbiddenPropertyError
 
 _BACKOFF: Final = {"reconnect.backoff.ms": "100", "reconnect.backoff.max.ms": "10000"}
@@ -107,9 +108,8 @@ def _check_value(name: str, value: str, where: str) -> None:
             f"{key}: expected one of {', '.join(known.values)}, found {value[:60]!r}.",
             fix="Use one of these values.",
         )
-    if known.kind is Kind.NUMBER and not (
-        value.isascii() and value.isdigit() and known.least <= int(value) <= known.most
-    ):
+    number = whole_number(value, known.most)
+    if known.kind is Kind.NUMBER and (number is None or number < known.least):
         raise ConfigError(
             f"{key}: expected milliseconds from {known.least} to {known.most}, found {value[:60]!r}.",
             fix="Give a whole number.",
@@ -170,8 +170,8 @@ def _check_together(properties: Mapping[str, str], where: str) -> None:
             raise ConfigError(
                 f"{where}: expected one of {stem}.location and {stem}.pem, found both.", fix="Remove one of them."
             )
-    wait, longest = (properties.get(name, usual) for name, usual in _BACKOFF.items())
-    if wait.isdigit() and longest.isdigit() and int(wait) > int(longest):
+    wait, longest = (whole_number(properties.get(name, usual)) for name, usual in _BACKOFF.items())
+    if wait is not None and longest is not None and wait > longest:
         raise ConfigError(
             f"{where}: reconnect.backoff.ms is {wait} and reconnect.backoff.max.ms {longest}, expected the first not "
             "to be longer.",

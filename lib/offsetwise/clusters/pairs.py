@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offsetwise.clusters.reading import ReadCluster
+from offsetwise.digits import whole_number
 from offsetwise.model import TopicState
 
 
@@ -137,9 +138,8 @@ def _retention(old: str | None, new: str | None) -> str:
 
 
 def _shorter(old: str | None, new: str | None) -> str | None:
-    try:
-        ends = [float("inf") if int(value or "") < 0 else int(value or "") for value in (old, new)]
-    except ValueError:
+    ends = [float("inf") if value == "-1" else whole_number(value or "") for value in (old, new)]
+    if ends[0] is None or ends[1] is None:
         return None
     return "old" if ends[0] < ends[1] else "new"
 

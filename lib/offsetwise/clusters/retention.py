@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from offsetwise.digits import whole_number
 from offsetwise.lag.moments import Moment
 from offsetwise.lag.rates import start_reaches
 from offsetwise.model import AnyPosition, PartitionState, TopicPartition, TopicState
@@ -70,12 +71,13 @@ def deadline(
     by_time, by_size = config.get("retention.ms", _FOREVER), config.get("retention.bytes", _FOREVER)
     if by_time == _FOREVER and by_size == _FOREVER:
         return _deadline(committed, RetentionMethod.NEVER, "retention.ms and retention.bytes set no limit.")
-    if by_size == _FOREVER and by_time.isdigit() and committed.record_ms is not None:
+    retention_ms = whole_number(by_time)
+    if by_size == _FOREVER and retention_ms is not None and committed.record_ms is not None:
         return RetentionDeadline(
             position=committed,
-            at_ms=committed.record_ms + int(by_time),
+            at_ms=committed.record_ms + retention_ms,
             method=RetentionMethod.RECORD_TIME,
-            why=f"The record's timestamp and retention.ms {int(by_time):,}. Its segment may live longer.",
+            why=f"The record's timestamp and retention.ms {retention_ms:,}. Its segment may live longer.",
         )
     return _by_rate(committed, starts, by_size != _FOREVER)
 

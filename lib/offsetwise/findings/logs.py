@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from offsetwise.digits import whole_number
 from offsetwise.findings.case import Case
 from offsetwise.findings.register import finding
 from offsetwise.model import Cluster, Exactness, IsolationLevel, Link, LogRange, OffsetSync, Severity, Side, TopicState
@@ -269,11 +270,11 @@ def retention_before_cutover(case: Case) -> Iterator[str]:
     if case.new_topic is None or row.new_offset is None:
         return
     config = dict(case.new_topic.config)
-    retention = config.get("retention.ms", "-1")
+    retention_ms = whole_number(config.get("retention.ms", "-1"))
     if (
         "delete" not in config.get("cleanup.policy", "delete")
         or config.get("message.timestamp.type") == "LogAppendTime"
-        or not retention.isdigit()
+        or retention_ms is None
     ):
         return
     following = next(
@@ -282,12 +283,12 @@ def retention_before_cutover(case: Case) -> Iterator[str]:
     )
     if following is None or following.timestamp_ms is None:
         return
-    expires = following.timestamp_ms + int(retention)
+    expires = following.timestamp_ms + retention_ms
     if expires > case.now_ms + EXPIRY_HORIZON_MS:
         return
     yield (
         f"The next record to read, {following.new_offset:,} on the new cluster, keeps its old timestamp and may be "
-        f"deleted from {utc(expires)} on (retention.ms {int(retention):,})."
+        f"deleted from {utc(expires)} on (retention.ms {retention_ms:,})."
     )
 
 

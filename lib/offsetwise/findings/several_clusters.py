@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from offsetwise.digits import whole_number
 from offsetwise.findings.target_position import no_position
 from offsetwise.model import (
     BOUNDED,
@@ -56,14 +57,14 @@ def _converted(source: CheckpointSource, cluster: str, by_cluster: Mapping[str, 
         cluster=cluster,
         raw=json.dumps(others, sort_keys=True),
         positions=tuple(
-            SourcePosition(topic=topic, partition=partition, offset=int(start))
+            SourcePosition(topic=topic, partition=partition, offset=offset)
             for topic, partition, start in starts
-            if start.isdecimal()
+            if (offset := whole_number(start)) is not None
         ),
         marked=tuple(
             MarkedPosition(topic=topic, partition=partition, starts_at=start)
             for topic, partition, start in starts
-            if not start.isdecimal()
+            if whole_number(start) is None
         ),
     )
 
@@ -77,7 +78,7 @@ def _starts(topics: _Topics) -> Iterator[tuple[str, int, str]]:
 def _problems(source: CheckpointSource, topics: _Topics) -> Iterator[Problem]:
     starts = [(f"{topic}-{partition}", start) for topic, its in topics.items() for partition, start in its.items()]
     unread = [name for name, start in starts if start == NOWHERE]
-    chosen = [name for name, start in starts if not start.removesuffix(BOUNDED).isdecimal() and start != NOWHERE]
+    chosen = [name for name, start in starts if whole_number(start.removesuffix(BOUNDED)) is None and start != NOWHERE]
     bounded = [name for name, start in starts if start.endswith(BOUNDED)]
     if unread:
         yield no_position.problem(

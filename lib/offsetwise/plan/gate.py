@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
+from offsetwise.digits import whole_number
 from offsetwise.findings import Stage, finding
 from offsetwise.findings.target_position import not_yet_mirrored
 from offsetwise.model import (
@@ -218,27 +219,30 @@ def _skew(
     return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=message)
 
 
+def _expires(row: PartitionComparison, config: Mapping[str, str]) -> int | None:
+    """Return when retention takes the next record to read, epoch ms; None where that is not known."""
+    following = next((n for n in row.evidence.neighbours if n.side is Side.UNREAD and n.new_offset is not None), None)
+    retention_ms = whole_number(config.get("retention.ms", ""))
+    if retention_ms is None or following is None or following.timestamp_ms is None:
+        return None
+    if config.get("message.timestamp.type") == "LogAppendTime":
+        return None
+    return following.timestamp_ms + retention_ms
+
+
 def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> GateCheck:
     configs = {topic.name: dict(topic.config) for topic in comparison.snapshots[1].topics}
     deadline: tuple[int, PartitionComparison] | None = None
     unclear: list[PartitionComparison] = []
     for row in comparison.partitions:
-        config = configs.get(row.new_topic)
-        if not config:
+        config = configs.get(row.new_topic, {})
+        keeps_all = "delete" not in config.get("cleanup.policy", "delete") or config.get("retention.ms") == "-1"
+        if config and (keeps_all or _empty_ahead(row)):
+            continue
+        expires = _expires(row, config)
+        if expires is None:
             unclear.append(row)
-            continue
-        retention = config.get("retention.ms", "")
-        if "delete" not in config.get("cleanup.policy", "delete") or retention == "-1" or _empty_ahead(row):
-            continue
-        following = next(
-            (n for n in row.evidence.neighbours if n.side is Side.UNREAD and n.new_offset is not None), None
-        )
-        appended = config.get("message.timestamp.type") == "LogAppendTime"
-        if not retention.isdigit() or following is None or following.timestamp_ms is None or appended:
-            unclear.append(row)
-            continue
-        expires = following.timestamp_ms + int(retention)
-        if deadline is None or expires < deadline[0]:
+        elif deadline is None or expires < deadline[0]:
             deadline = (expires, row)
     until = now_ms + HORIZON_MS if cutover_ms is None else cutover_ms
     named = (

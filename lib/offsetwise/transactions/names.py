@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
-_INT_DIGITS: Final = 10
-_LONG_DIGITS: Final = 19
+from offsetwise.digits import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +30,5 @@ def parse(transactional_id: str) -> SinkName | None:
     """
     rest, _, number = transactional_id.rpartition("-")
     prefix, dash, subtask = rest.rpartition("-")
-    if not dash or not _is_number(subtask, _INT_DIGITS) or not _is_number(number, _LONG_DIGITS):
-        return None
-    name = SinkName(prefix, int(subtask), int(number))
-    return name if name.subtask < 2**31 and name.number < 2**63 else None
-
-
-def _is_number(text: str, most: int) -> bool:
-    """Return whether Java writes a number so: ASCII digits, no sign, no zero in front."""
-    return text.isdigit() and text.isascii() and len(text) <= most and (text[0] != "0" or text == "0")
+    subtask_id, counter = whole_number(subtask, 2**31 - 1), whole_number(number)
+    return SinkName(prefix, subtask_id, counter) if dash and subtask_id is not None and counter is not None else None

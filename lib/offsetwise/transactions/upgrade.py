@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Final
 
+from offsetwise.digits import whole_number
 from offsetwise.model import Checkpoint, GateCheck, Outcome
 from offsetwise.transactions.timing import PREPARED, Timeout, intervals_ms
 from offsetwise.wording import duration, many
@@ -71,8 +72,9 @@ class TransactionFacts:
     @property
     def max_timeout_ms(self) -> int | None:
         """The longest time-out of a transaction that every broker takes; None where one did not say."""
-        said = [broker.config.get(MAX_TIMEOUT, "") for broker in self.brokers]
-        return min(map(int, said)) if said and all(value.isdigit() for value in said) and not self.silent else None
+        stated = [whole_number(broker.config.get(MAX_TIMEOUT, "")) for broker in self.brokers]
+        known = [timeout_ms for timeout_ms in stated if timeout_ms is not None]
+        return min(known) if known and len(known) == len(stated) and not self.silent else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,8 +27,8 @@ from offsetwise.model import Cluster, Comparison, Plan, StepState, Turnout
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import judge_strategies, targets_of
 from offsetwise.plan.target import target_type
-from tests.plugins.connect.connectors import AFTER, BEFORE, TARGET, WRITTEN, Stage, clusters, stage
 from tests.plan import scene
+from tests.plugins.connect.connectors import AFTER, BEFORE, TARGET, WRITTEN, Stage, clusters, stage
 from tests.plugins.connect.service import Handler, hangs_up, says, serving
 from tests.with_cases import with_cases
 

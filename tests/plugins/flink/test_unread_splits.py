@@ -21,8 +21,8 @@ from tests.plugins.flink.files import (
     state,
     subtask,
 )
-from tests.plugins.spark.folders import SAMPLES, write
 from tests.plugins.flink.test_compared import SAMPLE
+from tests.plugins.spark.folders import SAMPLES, write
 from tests.with_cases import with_cases
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "flink-40469-reader-lost-split" / "idle-reader-and-lost-split"

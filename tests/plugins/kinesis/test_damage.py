@@ -14,9 +14,9 @@ from typing import Final
 from offsetwise.engines.checkpoint import parts_of, read_checkpoint
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint
-from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.gates import FULL
 from tests.plugins.flink.files import Folder
+from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.with_cases import with_cases
 
 BITS: Final = range(8) if FULL else (0,)

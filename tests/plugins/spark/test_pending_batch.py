@@ -11,8 +11,8 @@ from offsetwise.findings.register import severity_of
 from offsetwise.findings.target_position import new_partition
 from offsetwise.model import Checkpoint, Severity
 from offsetwise.plugins.spark.engine.checkpoint import read_from
-from tests.plugins.kinesis.test_checkpoints import PENDING
 from tests.findings.cases import migration
+from tests.plugins.kinesis.test_checkpoints import PENDING
 from tests.plugins.spark.folders import MemoryFolder, checkpoint, orders
 from tests.with_cases import with_cases
 

@@ -12,6 +12,7 @@ from offsetwise.console.widgets import downloads, selectors, table
 from offsetwise.console.widgets.escaping import cut, markdown
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
+from offsetwise.digits import whole_number
 from offsetwise.review.allowing import Verb
 from offsetwise.review.people import Person
 from offsetwise.review.view import AUDIT_ROWS, PlansView
@@ -69,8 +70,8 @@ def parsed(typed: Typed) -> ParsedFilters:
         text = text.strip()
         if not text:
             return None
-        if text.isascii() and text.isdecimal() and int(text[:20]) <= _LARGEST and len(text) <= len(str(_LARGEST)):
-            return int(text)
+        if (typed_number := whole_number(text, _LARGEST)) is not None:
+            return typed_number
         problems.append(f"{what}: expected a number, found {markdown(text[:40])}.")
         return None
 

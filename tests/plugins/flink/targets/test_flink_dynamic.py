@@ -26,9 +26,9 @@ from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.moves import Move
 from tests.gates import PART
 from tests.plan.scene import drafted
-from tests.plugins.flink.test_ways import savepoint
 from tests.plugins.flink import files as flink
 from tests.plugins.flink.files import Op, positions
+from tests.plugins.flink.test_ways import savepoint
 from tests.with_cases import with_cases
 
 RECORDED: Final = Path(__file__).parents[3] / "data" / "dynamic-kafka"

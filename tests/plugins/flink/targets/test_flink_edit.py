@@ -19,11 +19,11 @@ from offsetwise.plugins.flink.targets.savepoint_without_sources.drop import with
 from offsetwise.position import offset_of
 from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.moves import Move
-from tests.plugins.flink.targets.test_kinesis_state import data_of
-from tests.plugins.flink.targets.test_kinesis_state import elements as kinesis_elements
 from tests.gates import PART
 from tests.plugins.flink import files as flink
 from tests.plugins.flink.files import Op, positions
+from tests.plugins.flink.targets.test_kinesis_state import data_of
+from tests.plugins.flink.targets.test_kinesis_state import elements as kinesis_elements
 from tests.plugins.spark.folders import FLINK_NAMES, SAMPLES
 from tests.with_cases import with_cases
 

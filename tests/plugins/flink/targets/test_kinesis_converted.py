@@ -19,9 +19,15 @@ from offsetwise.plan.target import target_type
 from offsetwise.plugins.kinesis.stream.spec import after
 from offsetwise.position import Position
 from offsetwise.targets import FlinkSavepointConverted
-from tests.plugins.kinesis.targets.kinesis_plans import ARN, shard_plan
 from tests.apply.plans import MIGRATION, aged, context, journal
-from tests.plugins.flink.targets.test_kinesis_state import LEGACY, data_of, restarted_from, source_of, with_legacy_position
+from tests.plugins.flink.targets.test_kinesis_state import (
+    LEGACY,
+    data_of,
+    restarted_from,
+    source_of,
+    with_legacy_position,
+)
+from tests.plugins.kinesis.targets.kinesis_plans import ARN, shard_plan
 from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.with_cases import with_cases
 

@@ -23,9 +23,18 @@ from offsetwise.plugins.flink.targets.kinesis.edit import ShardMove, rewrite_of
 from offsetwise.plugins.flink.targets.kinesis.states import coordinator_state, split_element
 from offsetwise.plugins.flink.targets.output import flag, int32, sized, text
 from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, after, at_time, shard_id
-from tests.plugins.flink.targets.test_kinesis_state import ARN, LEGACY, data_of, elements, opened, read, split, with_legacy_position
-from tests.plugins.kinesis.test_checkpoints import rows
 from tests.plugins.flink.files import Op, codes, inline, integer, metadata, state, subtask
+from tests.plugins.flink.targets.test_kinesis_state import (
+    ARN,
+    LEGACY,
+    data_of,
+    elements,
+    opened,
+    read,
+    split,
+    with_legacy_position,
+)
+from tests.plugins.kinesis.test_checkpoints import rows
 from tests.with_cases import with_cases
 
 NUMBER = 49680454714650741066610729840426625636287947098176880642

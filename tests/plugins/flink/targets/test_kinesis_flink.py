@@ -35,11 +35,19 @@ from offsetwise.plugins.flink.targets.kinesis.edit import rewrite_of
 from offsetwise.plugins.flink.targets.kinesis.states import split_element
 from offsetwise.plugins.kinesis.stream.spec import LATEST, TRIM_HORIZON, after, at_time, in_shards
 from offsetwise.position import Position
-from tests.plugins.kinesis.targets.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
 from tests.apply.plans import MIGRATION, SAVEPOINT, aged, context, flink_savepoint, journal
-from tests.plugins.flink.targets.test_kinesis_state import LEGACY, coordinators, data_of, enumerator_in, fields_of, opened, source_of
-from tests.plugins.kinesis.test_checkpoints import rows
 from tests.plugins.flink.files import codes
+from tests.plugins.flink.targets.test_kinesis_state import (
+    LEGACY,
+    coordinators,
+    data_of,
+    enumerator_in,
+    fields_of,
+    opened,
+    source_of,
+)
+from tests.plugins.kinesis.targets.kinesis_plans import ARN, halves, on_another, shard_plan, with_child
+from tests.plugins.kinesis.test_checkpoints import rows
 from tests.with_cases import with_cases
 
 MODULE: Final = writer_module(SAVEPOINT.kind)

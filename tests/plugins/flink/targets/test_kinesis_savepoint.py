@@ -23,9 +23,9 @@ from offsetwise.plugins.flink.targets.kinesis.spec import splits_of
 from offsetwise.plugins.kinesis.stream.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.position import Position
 from offsetwise.targets import FlinkSavepointFromPositions
-from tests.plugins.kinesis.targets.kinesis_plans import ARN, ASKED, CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
 from tests.plugins.flink.targets.test_kinesis_state import restarted_from, source_of
+from tests.plugins.kinesis.targets.kinesis_plans import ARN, ASKED, CHAIN, shard_plan
 from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.with_cases import with_cases
 

@@ -37,8 +37,8 @@ from offsetwise.plugins.flink.targets.kinesis.states import enumerator_state, le
 from offsetwise.plugins.kinesis.kcl.details import KclDetails
 from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, ShardPlace, after, at_time
 from offsetwise.storage.memory import HeldFolder
-from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.plugins.flink.files import codes
+from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.with_cases import with_cases
 
 SAVEPOINTS: Final = tuple(sorted(path.name for path in (DATA / "flink").iterdir()))

@@ -13,8 +13,8 @@ import pytest
 from offsetwise.apply.journal import Journal
 from offsetwise.errors import ApplyError, LostReplyError, OffsetwiseError
 from offsetwise.model import GroupOffset, GroupState, ReceiptStep, StepState, TopicPartition
-from tests.plugins.kafka.targets.test_groups import Run
 from tests.apply.worlds import BEFORE, GROUP, TO_GROUP, stage
+from tests.plugins.kafka.targets.test_groups import Run
 from tests.with_cases import with_cases
 
 SEED: Final = 20_261_126

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.kinesis.targets.test_kinesis_commands import Folder
 from tests.plugins.kinesis.live.servers import KEYS, Server, Stream
+from tests.plugins.kinesis.targets.test_kinesis_commands import Folder
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
+from tests.plugins.kinesis.aggregates import aggregate
 from tests.plugins.kinesis.live.engines import Application, Query
 from tests.plugins.kinesis.live.moving import approved, migrated, ready
 from tests.plugins.kinesis.live.servers import Server, Stream
-from tests.plugins.kinesis.aggregates import aggregate
 
 __all__ = ["ready"]
 

@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from tests.plugins.kinesis.targets.test_kinesis_commands import Folder
 from tests.gates import of_all
 from tests.plugins.kinesis.live.engines import Application, Read
 from tests.plugins.kinesis.live.jars import KCL
 from tests.plugins.kinesis.live.moving import approved, led, migrated, ready
 from tests.plugins.kinesis.live.servers import Server, Stream
+from tests.plugins.kinesis.targets.test_kinesis_commands import Folder
 
 __all__ = ["ready"]
 

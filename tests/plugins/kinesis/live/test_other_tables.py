@@ -11,11 +11,11 @@ from typing import Any, Final
 import pytest
 
 from tests.commands import call
-from tests.plugins.kinesis.test_checkpoints import COMMITTER
-from tests.plugins.kinesis.test_checkpoints import TABLE as ENDS
 from tests.plugins.kinesis.live.moving import migrated, ready
 from tests.plugins.kinesis.live.servers import Server
 from tests.plugins.kinesis.streams import lease
+from tests.plugins.kinesis.test_checkpoints import COMMITTER
+from tests.plugins.kinesis.test_checkpoints import TABLE as ENDS
 from tests.storage.test_dynamodb import live, put
 from tests.storage.test_dynamodb_files import OTHERS
 

@@ -21,15 +21,15 @@ from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, ShardPlace
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 from offsetwise.storage.dynamodb import tables_at
 from offsetwise.streams.reader import read_cluster
-from tests.plugins.kinesis.targets import test_kcl_leases as leases
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN
 from tests.apply.plans import context, journal
-from tests.plugins.kinesis.targets.test_kinesis_commands import Folder
 from tests.commands import Ran
-from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.integration.flink_cluster import wait_until
 from tests.plugins.kinesis.live.servers import KEYS, Server, Stream
 from tests.plugins.kinesis.streams import lease
+from tests.plugins.kinesis.targets import test_kcl_leases as leases
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN
+from tests.plugins.kinesis.targets.test_kinesis_commands import Folder
+from tests.plugins.kinesis.test_checkpoints import DATA, rows
 from tests.storage.test_dynamodb import live, put
 
 SPLIT_AT = 2**126

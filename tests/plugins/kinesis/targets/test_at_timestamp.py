@@ -16,10 +16,10 @@ from offsetwise.plugins.kinesis.stream.numbers import evidence_of
 from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, after
 from offsetwise.position import Position
 from offsetwise.targets import AtTimestamp
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
-from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.plan.scene import comparison
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
+from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.with_cases import with_cases
 
 TARGET = AtTimestamp()

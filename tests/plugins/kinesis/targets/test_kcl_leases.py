@@ -42,8 +42,8 @@ from offsetwise.position import Position
 from offsetwise.storage.dynamodb import Item
 from offsetwise.targets import KclLeases
 from tests.apply.faults import UnsyncedDisk
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, back, shard_plan
 from tests.apply.plans import DIGEST, MIGRATION, context, journal
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, back, shard_plan
 from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.storage.test_dynamodb import dynamodb, live, put
 from tests.with_cases import with_cases

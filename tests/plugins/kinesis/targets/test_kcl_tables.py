@@ -23,8 +23,8 @@ from offsetwise.plugins.kinesis.targets.kcl_leases.spec import TYPE
 from offsetwise.plugins.kinesis.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets import KclLeases
 from tests.apply.faults import UnsyncedDisk
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import DIGEST, context, journal
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.plugins.kinesis.targets.test_kcl_leases import Application, KilledError, apply, config, take_back
 from tests.plugins.kinesis.targets.test_kcl_leases import application as existing
 from tests.plugins.kinesis.test_checkpoints import DATA

@@ -11,11 +11,11 @@ import pytest
 
 from offsetwise import approval
 from offsetwise.engines.checkpoint import read_checkpoint
-from tests.plugins.kinesis.targets.kinesis_plans import ARN, CHAIN
 from tests.apply.plans import aged, files_of
-from tests.plugins.kinesis.targets.test_kcl_leases import TABLE, Application, app
-from tests.plugins.flink.targets.test_kinesis_state import LEGACY, restarted_from, source_of
 from tests.commands import Ran, call
+from tests.plugins.flink.targets.test_kinesis_state import LEGACY, restarted_from, source_of
+from tests.plugins.kinesis.targets.kinesis_plans import ARN, CHAIN
+from tests.plugins.kinesis.targets.test_kcl_leases import TABLE, Application, app
 from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.storage.test_dynamodb import dynamodb, live
 from tests.with_cases import with_cases

@@ -13,8 +13,8 @@ from offsetwise.model import Plan, Target
 from offsetwise.plan.target import target_type
 from offsetwise.plugins.kinesis.stream.spec import ShardPlace, in_shards
 from offsetwise.targets import FlinkSavepointConverted, KclLeases, SparkCopy
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, files_of
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.plugins.kinesis.targets.test_kcl_leases import TABLE, Application, app, apply
 from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.storage.test_dynamodb import dynamodb

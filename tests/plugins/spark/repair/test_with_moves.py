@@ -16,15 +16,15 @@ from offsetwise.plan.request import DraftRequest
 from offsetwise.plugins.spark.targets.copy.spec import TYPE
 from offsetwise.position import offset_of
 from offsetwise.workflow.repairing import repaired_checkpoint
-from tests.plugins.kinesis.targets.kinesis_plans import back, shard_plan
 from tests.apply.plans import COPY, SHIFT, context, files_of, journal, spark_checkpoint
 from tests.apply.plans import drafted as moved
-from tests.plugins.spark.targets.test_kinesis_spark import seen
 from tests.commands import call
 from tests.plugins.kinesis.streams import STREAM, Stream
+from tests.plugins.kinesis.targets.kinesis_plans import back, shard_plan
 from tests.plugins.spark.folders import checkpoint, write
 from tests.plugins.spark.repair.flow import aged
 from tests.plugins.spark.repair.test_repairs import DAMAGED, LEGACY, TWO_LEFT
+from tests.plugins.spark.targets.test_kinesis_spark import seen
 from tests.with_cases import with_cases
 
 END = "sources/0/shard-commit/22/shardId-000000000000"

@@ -26,9 +26,9 @@ from tests.apply.plans import (
     recorded,
     tree_hash,
 )
-from tests.plugins.spark.targets.test_spark_checkpoint import SAMPLE, _expected, _positions
 from tests.plans import plan_of
 from tests.plugins.spark.folders import NAMES
+from tests.plugins.spark.targets.test_spark_checkpoint import SAMPLE, _expected, _positions
 from tests.with_cases import with_cases
 
 

@@ -33,8 +33,8 @@ from offsetwise.plan.target import target_type
 from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, after, at_time, in_shards
 from offsetwise.plugins.spark.engine.offset_log import checksum_fits
 from offsetwise.position import Position
-from tests.plugins.kinesis.targets.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.apply.plans import COPY, DIGEST, MIGRATION, aged, context, files_of, journal, spark_checkpoint
+from tests.plugins.kinesis.targets.kinesis_plans import halves, on_another, shard_plan, with_child
 from tests.plugins.kinesis.test_checkpoints import AWSLABS, DATA, NUMBER, PENDING, codes, rows
 from tests.with_cases import with_cases
 

@@ -19,8 +19,8 @@ from offsetwise.plugins.kinesis.stream.spec import AT_UNKNOWN_TIME, LATEST, SHAR
 from offsetwise.plugins.spark.engine.kinesis import parse_line
 from offsetwise.position import Position
 from offsetwise.targets import StartingPosition
-from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.apply.plans import MIGRATION, context, journal
+from tests.plugins.kinesis.targets.kinesis_plans import CHAIN, shard_plan
 from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.with_cases import with_cases
 

@@ -12,6 +12,7 @@ from offsetwise.clusters.reading import ReadCluster
 from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.widgets import escaping, terms
 from offsetwise.console.widgets.cached import cached, told_apart_by
+from offsetwise.digits import whole_number
 from offsetwise.model import GroupState, PartitionState, TopicState
 from offsetwise.wording.verdicts import Tone, Verdict
 
@@ -128,11 +129,11 @@ def duration(milliseconds: str | None) -> str:
     >>> duration("604800000"), duration("-1"), duration("90500"), duration(None)
     ('7 d', 'no limit', '90,500 ms', '?')
     """
-    if milliseconds is None or not milliseconds.lstrip("-").isdigit():
-        return "?"
-    if milliseconds.startswith("-"):
+    if milliseconds == "-1":
         return "no limit"
-    value = int(milliseconds)
+    value = whole_number(milliseconds or "")
+    if value is None:
+        return "?"
     size, unit = next(((size, unit) for size, unit in _UNITS if value and value % size == 0), (1, "ms"))
     return f"{value // size:,} {unit}"
 
@@ -142,7 +143,8 @@ def retention(topic: TopicState | None) -> str:
     if not config:
         return "?"
     size = config.get("retention.bytes", "-1")
-    by_size = "" if size == "-1" else f", {wording.number(int(size))} bytes" if size.isdigit() else ", ?"
+    size_bytes = whole_number(size)
+    by_size = "" if size == "-1" else ", ?" if size_bytes is None else f", {wording.number(size_bytes)} bytes"
     return duration(config.get("retention.ms")) + by_size
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from offsetwise.config import JobTraits, Migration
+from offsetwise.digits import whole_number
 from offsetwise.errors import OffsetwiseError, PlanError
 from offsetwise.model import Cluster, Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
@@ -66,8 +67,9 @@ def offsets_before(plan: Plan, target: Target) -> dict[TopicPartition, int]:
     offsets = {}
     for key, value in reviewed(plan, target).items():
         topic, dash, partition = key.rpartition("-")
-        if isinstance(value, int) and dash and partition.isdigit():
-            offsets[TopicPartition(topic, int(partition))] = value
+        number = whole_number(partition)
+        if isinstance(value, int) and dash and number is not None:
+            offsets[TopicPartition(topic, number)] = value
     return offsets
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from offsetwise.digits import whole_number
 from offsetwise.model import Problem, ShardPosition, ShardRange
 from offsetwise.plugins.kinesis.stream.findings import (
     child_ahead,
@@ -146,7 +147,4 @@ def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
 
 def hash_key(text: str) -> int | None:
     """Read a hash key, a decimal of 128 bits; None for any other text."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 39) or (text[0] == "0" and text != "0"):
-        return None
-    number = int(text)
-    return number if number <= LAST_HASH_KEY else None
+    return whole_number(text, LAST_HASH_KEY)

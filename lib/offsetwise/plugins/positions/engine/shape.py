@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from offsetwise.digits import whole_number
 from offsetwise.position import HIGHEST_OFFSET
 
 MAX_PARTITION: Final = 2**31 - 1
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _GROUP: Final = re.compile(r"[^/\\\x00-\x1f\x7f]{1,255}")
-_DIGITS: Final = 19
-"""Of the largest offset."""
 _SHOWN: Final = 60
 
 
@@ -63,10 +62,9 @@ def number(text: str, what: str, most: int = HIGHEST_OFFSET, *of: object) -> int
     Raises:
         ValueError: It is negative, too large, or no whole number.
     """
-    if text.isascii() and text.isdigit() and len(text) <= _DIGITS and (text[0] != "0" or text == "0"):
-        value = int(text)
-        if value <= most:
-            return value
+    value = whole_number(text, most)
+    if value is not None:
+        return value
     named = what.format(*of) if of else what
     raise ValueError(f"expected {named}, a whole number from 0 to {most}, found {text[:_SHOWN]!r}")
 

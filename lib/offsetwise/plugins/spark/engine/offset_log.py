@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from offsetwise.digits import whole_number
 from offsetwise.model import TopicOffsets, TopicPartition, offsets_by_partition
 from offsetwise.strict_json import check_size
 
@@ -262,7 +263,7 @@ def _named_sources(lines: list[str]) -> tuple[SourceOffset, ...]:
         if source_id in results:
             raise GarbledError(f"expected each source once, found {source_id!r} twice")
         results[source_id] = parse_source(source_id, text)
-    if all(source_id.isdigit() for source_id in results):
+    if all(whole_number(source_id) is not None for source_id in results):
         return tuple(results[source_id] for source_id in sorted(results, key=int))
     return tuple(results.values())
 

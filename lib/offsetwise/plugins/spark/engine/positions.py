@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from offsetwise.digits import whole_number
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.target_position import new_partition
@@ -204,7 +205,7 @@ def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: 
             )
     reference = last or start
     if reference is not None and reference.version == 1:
-        numbered = [int(name) for name in initial.folders if name.isdigit()]
+        numbered = [number for name in initial.folders if (number := whole_number(name)) is not None]
         if numbered and max(numbered) >= len(reference.sources):
             problems.append(
                 damaged(
@@ -238,7 +239,7 @@ def _initial_problems(lines: _Lines, initial: InitialOffsets) -> tuple[list[Prob
     if unreadable is not None:
         return [damaged(f"{where} cannot be read: {unreadable}")], []
     if lines.initial is None:
-        named = [f"sources/{name}/0" for name in initial.offsets if not name.isdigit()]
+        named = [f"sources/{name}/0" for name in initial.offsets if whole_number(name) is None]
         return ([_no_initial(where, named)] if lines.kafka else []), []
     problems: list[Problem] = []
     checksum = f"sources/{lines.id}/.0.crc"

@@ -11,6 +11,7 @@ from typing import Final
 
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.job import Judgement
+from offsetwise.digits import whole_number
 from offsetwise.engines.rest import require_plain
 from offsetwise.model import JobOrigin, Plan, PlannedPosition, ReceiptStep, VerifiedJob
 from offsetwise.plan.target import TargetRole, has_opaque_positions, target_type
@@ -173,8 +174,8 @@ def _shown(start: object) -> str:
 
 
 def _start(starts: tuple[object, ...], position: PlannedPosition) -> object:
-    numbered = position.source.isdigit() and int(position.source) < len(starts)
-    sources = [starts[int(position.source)]] if numbered else [*starts]
+    number = whole_number(position.source, len(starts) - 1)
+    sources = [*starts] if number is None else [starts[number]]
     for source in sources:
         topic = source.get(position.new_topic) if isinstance(source, dict) else None
         if isinstance(topic, dict) and str(position.partition) in topic:

@@ -11,6 +11,7 @@ from offsetwise.comparison import Scene
 from offsetwise.comparison.matching import Copies
 from offsetwise.comparison.subjects import read_before
 from offsetwise.config import ContentSettings
+from offsetwise.digits import whole_number
 from offsetwise.errors import ClusterAuthError, ClusterError, ClusterUnreachableError
 from offsetwise.model import Cluster, ShardRange, TopicPartition, TopicState, epoch_ms
 from offsetwise.plugins.kinesis.stream.matching.hash_keys import ShardWindow, is_explicit, met
@@ -111,8 +112,9 @@ def _contradiction(stream: str, stated: Mapping[int, ShardPlace], listed: Mappin
 
 
 def _may_have_lost(topic: TopicState, now_ms: int) -> bool:
-    born, kept_ms = (topic.id or "").rpartition("@")[2], dict(topic.config).get("retention.ms", "")
-    return not (born.isdigit() and kept_ms.isdigit()) or now_ms - int(born) * 1000 > int(kept_ms)
+    born_s = whole_number((topic.id or "").rpartition("@")[2])
+    kept_ms = whole_number(dict(topic.config).get("retention.ms", ""))
+    return born_s is None or kept_ms is None or now_ms - born_s * 1000 > kept_ms
 
 
 @dataclass(slots=True, kw_only=True)
