@@ -13,7 +13,13 @@ import offsetwise
 from offsetwise.apply.disk import Disk
 from offsetwise.apply.writing import Writer
 from offsetwise.model import Plan, ReceiptStep, StepState, Target
-from offsetwise.targets import FlinkSavepointConverted, FlinkSavepointFromPositions, StartingPosition
+from offsetwise.targets import (
+    AtTimestamp,
+    FlinkSavepointConverted,
+    FlinkSavepointFromPositions,
+    FlinkSavepointWithoutSources,
+    StartingPosition,
+)
 from tests.apply.faults import UnsyncedDisk
 from tests.apply.plans import (
     COPY,
@@ -54,6 +60,8 @@ class Scenario:
     rewind_to: int | None = None
     draft: Callable[[str], Plan] | None = None
     """Drafts its plan; None where every offset moves by the same number."""
+    every: int = 1
+    """One of how many kills is tried, times the part of the gates: a scenario with many steps takes long."""
 
     def stage(self, folder: Path) -> Stage:
         """Lay the checkpoint out in a folder, and apply once undisturbed to know what comes of it."""
@@ -78,18 +86,25 @@ OF_FL = replace(ASKED, stream_arn=f"{ARN}fl")
 
 
 def _of_shards(target: Target, original: Path, **changes: Any) -> Scenario:
-    return Scenario(WRITERS[target.kind], target, original, draft=lambda uri: shard_plan(uri, target, **changes))
+    return Scenario(
+        WRITERS[target.kind], target, original, draft=lambda uri: shard_plan(uri, target, **changes), every=2
+    )
 
 
 SCENARIOS = {
     "copy": Scenario(spark_checkpoint, COPY, SAMPLES / PENDING),
     "copy of a polluted one": Scenario(spark_checkpoint, COPY, SAMPLES / POLLUTED),
-    "copy with state": Scenario(spark_checkpoint, COPY, SAMPLES / STATE),
+    "copy with state": Scenario(spark_checkpoint, COPY, SAMPLES / STATE, every=10),
     "in place": Scenario(in_place, IN_PLACE, SAMPLES / PENDING),
     "in place, polluted": Scenario(in_place, IN_PLACE, SAMPLES / POLLUTED),
     "in place, back to batch 3": Scenario(in_place, IN_PLACE, REWIND, rewind_to=3),
     "seeded": Scenario(seeded, SEEDED, SAMPLES / POLLUTED),
     "Flink savepoint": Scenario(flink_savepoint, SAVEPOINT, SAMPLES / "flink-2.2-enumerator-v3"),
+    "savepoint without sources": Scenario(
+        WRITERS["flink-savepoint-without-sources"],
+        FlinkSavepointWithoutSources(),
+        SAMPLES / "flink-2.2-enumerator-v3",
+    ),
     "startingOffsets": Scenario(starting_offsets, STARTING, SAMPLES / PENDING),
     "positions file": Scenario(
         WRITERS["positions-file"],
@@ -98,14 +113,15 @@ SCENARIOS = {
         draft=lambda uri: drafted(f"{uri}/offsets.csv"),
     ),
     "copy of Kinesis": Scenario(
-        spark_checkpoint, COPY, AWSLABS, draft=lambda uri: with_child(shard_plan(uri, COPY, move=back), 2)
+        spark_checkpoint, COPY, AWSLABS, draft=lambda uri: with_child(shard_plan(uri, COPY, move=back), 2), every=2
     ),
     "Flink savepoint of Kinesis": Scenario(
-        flink_savepoint, SAVEPOINT, TWO_SHARDS, draft=lambda uri: shard_plan(uri, SAVEPOINT, move=back)
+        flink_savepoint, SAVEPOINT, TWO_SHARDS, draft=lambda uri: shard_plan(uri, SAVEPOINT, move=back), every=2
     ),
     "savepoint of positions": _of_shards(FlinkSavepointFromPositions(), TWO_SHARDS, savepoint=OF_FL),
     "savepoint converted": _of_shards(FlinkSavepointConverted(), LEGACY_CONSUMER),
     "startingposition": _of_shards(StartingPosition(), AWSLABS),
+    "start time": _of_shards(AtTimestamp(), AWSLABS),
 }
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from offsetwise.apply.disk import Disk
 from offsetwise.errors import ApplyError
+from offsetwise.plan.target import Where, target_types
 from tests.apply.faults import Fault, FaultyDisk, FullDisk, UnsyncedDisk
 from tests.apply.plans import files_of
 from tests.apply.scenarios import SCENARIOS, Stage
@@ -28,23 +29,18 @@ from tests.gates import FULL, PART
 from tests.with_cases import with_cases
 
 LIB = Path(__file__).parent.parent.parent / "lib"
-KILLED = {
-    "copy": PART,
-    "copy of a polluted one": PART,
-    "copy with state": 10 * PART,
-    "in place": PART,
-    "in place, polluted": PART,
-    "in place, back to batch 3": PART,
-    "seeded": PART,
-    "Flink savepoint": PART,
-    "startingOffsets": PART,
-    "copy of Kinesis": 2 * PART,
-    "Flink savepoint of Kinesis": 2 * PART,
-    "savepoint of positions": 2 * PART,
-    "savepoint converted": 2 * PART,
-    "startingposition": 2 * PART,
-}
+KILLED = {name: scenario.every * PART for name, scenario in SCENARIOS.items()}
+"""By name, one of how many kills is tried."""
+ONE_EACH = [*{scenario.target.kind: name for name, scenario in reversed(SCENARIOS.items())}.values()]
+"""The first scenario of each target."""
+"""The first scenario of each kind of target."""
 SEED = 20261121
+
+
+def test_every_target_that_writes_files_goes_through_the_gates() -> None:
+    files = {target.name for target in target_types() if target.where in (Where.OUTPUT, Where.CHECKPOINT)}
+
+    assert files == {scenario.target.kind for scenario in SCENARIOS.values()}
 
 
 def test_a_kill_at_any_step_leaves_nothing_partial(quick_path: Path, figure: Callable[[str], None]) -> None:
@@ -199,7 +195,7 @@ def _small(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-@with_cases("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
+@with_cases("name", ONE_EACH)
 def test_a_small_file_system_at_20_levels_of_fill_leaves_nothing_partial(
     name: str, tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
@@ -227,7 +223,7 @@ def _fill(path: Path, *, leave_bytes: int) -> None:
         stream.truncate(max(0, stream.tell() - leave_bytes))
 
 
-@with_cases("name", ["copy", "in place", "seeded", "Flink savepoint", "startingOffsets"])
+@with_cases("name", ONE_EACH)
 @with_cases("shared", [True, False], ids=["one journal", "a journal each"])
 def test_of_20_appliers_at_once_exactly_one_wins(
     name: str, shared: bool, quick_path: Path, figure: Callable[[str], None]
