@@ -39,13 +39,14 @@ from tests.console.boards import ADA, VERA, Stage, here
 from tests.console.conftest import OpenPage, _no_store_of_anybody, empty_reviews, open_page
 from tests.lag_samples import row, sample
 from tests.plugins.spark.folders import checkpoint, orders, write
+from tests.screens import EXPLORE
 from tests.test_watch import scraped, taken
 from tests.with_cases import with_cases
 
 __all__ = ["_no_store_of_anybody", "empty_reviews", "here", "open_page"]
 
 NAMES = PAYLOADS + ADDRESSES
-SEEN = tuple(f"pages/explore/{name}.py" for name in ("overview", "checkpoint", "clusters", "compare", "lag"))
+SEEN = tuple(f"pages/explore/{name}.py" for name in EXPLORE)
 SHELL = ("$(touch /tmp/x)", "`id`", "'; rm -rf / #", '"; id; "', "a b", "-x", "\\", "*", "a\nb")
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 TEXT = re.compile(r"(?<![\\w])(?:https?://|www\.|[\w.+-]+@[\w-]+\.)", re.IGNORECASE)

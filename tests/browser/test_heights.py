@@ -11,11 +11,12 @@ from playwright.sync_api import Page, expect
 from offsetwise.console.reader import Reader
 from tests.browser.conftest import settle
 from tests.gates import of_all
+from tests.screens import OF_ONE_MIGRATION
 from tools.screenshots import pages, rest
 
 SCREENS = 2.5
 WIDTH, HEIGHT = 1440, 900
-OF_ONE_JOB = ("checkpoint", "clusters", "compare", "lag", "fleet")
+OF_ONE_JOB = (*OF_ONE_MIGRATION, "fleet")
 ELSEWHERE = ("draft", "review", "export")
 """Pages of a plan, which `test_confirmations.py` walks through and measures as these are."""
 TITLE_PX, ABOVE_PX = 28, 24

@@ -22,6 +22,7 @@ from offsetwise.store.store import open_store
 from tests.console.boards import ADA, RITA, VERA, Stage, stage
 from tests.console.conftest import words
 from tests.review.test_bundle import packed
+from tests.screens import EXPLORE
 from tests.with_cases import with_cases
 
 EXPORT = "pages/plan/export.py"
@@ -80,7 +81,7 @@ def test_what_it_does_not_hold_is_said_in_words(handed: Handed) -> None:
         made.minimum_acls(handed.migration, Cluster.OLD, NO_PROGRESS)
 
 
-@with_cases("page", ["compare", "clusters", "checkpoint", "lag", "overview"])
+@with_cases("page", EXPLORE)
 def test_every_page_opens_on_it_without_a_cluster(away: Stage, handed: Handed, page: str) -> None:
     opened = away.open(f"pages/explore/{page}.py", RITA, migration=handed.migration)
     assert not opened.exception

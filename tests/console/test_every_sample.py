@@ -34,6 +34,7 @@ from offsetwise.plugins.spark.screens import batches, steps
 from offsetwise.store.store import open_store
 from offsetwise.wording import verdicts
 from tests.console.conftest import APP, figures, settle, words
+from tests.screens import OF_ONE_MIGRATION
 from tests.with_cases import with_cases
 
 READER = Reader(())
@@ -289,7 +290,7 @@ def test_clusters_and_fleet_say_what_their_verdicts_are_about(offered: Offered) 
 
 
 ISO_8601 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}")
-EVERY_PAGE = ("explore/checkpoint", "explore/clusters", "explore/compare", "explore/lag", "operate/fleet", "plan/draft")
+EVERY_PAGE = (*(f"explore/{name}" for name in OF_ONE_MIGRATION), "operate/fleet", "plan/draft")
 
 
 @ALL

@@ -35,6 +35,7 @@ from tests.console.conftest import APP, settle, words
 from tests.console.readers import ValueReader
 from tests.console.test_words import contrast
 from tests.lag_samples import growing
+from tests.screens import EXPLORE, OF_ONE_MIGRATION
 from tests.with_cases import with_cases
 
 SETTINGS = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text("utf-8"))
@@ -177,7 +178,7 @@ def locked(shown: AppTest, reader: ValueReader) -> None:
 
 
 READ_NOW = {"clusters": "read-both", "compare": "compare-now", "fleet": "fleet-now"}
-READING = ["overview", "checkpoint", "clusters", "compare", "lag", "fleet"]
+READING = [*EXPLORE, "fleet"]
 
 
 @with_cases("page", READING)
@@ -237,11 +238,7 @@ def test_unknown_values_in_the_url_break_no_page(page: str) -> None:
     whole(made.run())
 
 
-LINKED = ["checkpoint", "clusters", "compare", "lag"]
-"""Pages that show one migration, by the end of their address."""
-
-
-@with_cases("page", [*(f"pages/explore/{name}.py" for name in LINKED), "pages/operate/fleet.py"])
+@with_cases("page", [*(f"pages/explore/{name}.py" for name in OF_ONE_MIGRATION), "pages/operate/fleet.py"])
 def test_a_link_to_a_migration_that_is_not_here_says_so_and_what_is_shown_instead(page: str) -> None:
     answers.use(bundled())
     made = AppTest.from_file(str(APP), default_timeout=60)

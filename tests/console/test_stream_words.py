@@ -20,6 +20,7 @@ from offsetwise.review.access import Role
 from offsetwise.workflow import sample
 from tests.commands import call
 from tests.console.test_every_sample import JOBS, _board, frozen_of, page_of, ways_of
+from tests.screens import EXPLORE, OF_ONE_MIGRATION
 from tests.with_cases import with_cases
 
 __all__ = ["_board"]
@@ -34,13 +35,13 @@ ALLOWED: Final = {
     "of Spark": r"\b([Oo]ffset log|source offsets|spark\.sql\.shuffle\.partitions)\b|\boffsets/",
     "the end of a path, or of what an option takes": r"[/-](topic|offset)s?\b",
     "where a link leads": r"\(#[a-z-]+\)",
-    "the name of a page": r"^Clusters$",
+    "the name of a page": rf"^({'|'.join(name.capitalize() for name in EXPLORE)})$",
 }
 """Kafka's words that stay, and why."""
 KINESIS: Final = [(offered, subject) for offered, subject in JOBS if offered.terms]
 ALL: Final = with_cases(("offered", "subject"), KINESIS, ids=[subject.name for _, subject in KINESIS])
 PAGES: Final = (
-    *("explore/checkpoint", "explore/clusters", "explore/compare", "explore/lag"),
+    *(f"explore/{name}" for name in OF_ONE_MIGRATION),
     *("operate/fleet", "operate/audit", "plan/draft"),
 )
 """All but Overview, which speaks of every sample, and of Kafka first."""

@@ -16,11 +16,12 @@ from offsetwise.review.access import Role
 from offsetwise.wording.terms import in_words
 from tests.console.conftest import OpenPage, words
 from tests.console.test_every_sample import JOBS, READER, _board, frozen_of, page_of
+from tests.screens import OF_ONE_MIGRATION
 from tests.with_cases import with_cases
 
 __all__ = ["_board"]
 
-PAGES: Final = ("explore/checkpoint", "explore/clusters", "explore/compare", "explore/lag", "plan/draft")
+PAGES: Final = (*(f"explore/{name}" for name in OF_ONE_MIGRATION), "plan/draft")
 KAFKAS: Final = re.compile(r"\b(topic|partition|offset)s?\b", re.IGNORECASE)
 
 
