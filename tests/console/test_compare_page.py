@@ -72,6 +72,7 @@ def test_what_the_new_offsets_cost_is_said_of_those_that_were_counted_only(open_
     assert f"read twice: ≤ {replay:,};" in words(page).replace("\\", "")
     assert f"in the {len(counted)} of 8 partitions that were counted" in words(page)
     assert "(#evidence)" in words(page)
+    assert "8 partitions. Select a row to see its proof." in words(page)
 
 
 def test_it_is_said_which_cluster_the_positions_belong_to_and_why(open_page: OpenPage) -> None:

@@ -282,7 +282,7 @@ def _changed(plan: Any, number: int = 0, **changes: Any) -> Any:
     [
         (lambda p: replace(p, transactions=p.transactions[::-1]), "aborts before it commits"),
         (lambda p: replace(p, transactions=()), "do not belong together"),
-        (lambda p: replace(p, transactions=(*p.transactions, p.transactions[-1])), "twice"),
+        (lambda p: replace(p, transactions=(*p.transactions, p.transactions[-1])), "a transaction is in it twice"),
         (lambda p: _changed(p, version=5), "never sent"),
         (lambda p: _changed(p, transactional_id=None), "not of the kind"),
         (lambda p: _changed(p, partitions=()), "has no partition"),

@@ -200,7 +200,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
     hangs = any(Decision.HANGING in target_type(target.kind).decisions for target in ending)
     keys = [(row.transactional_id, row.producer_id, row.epoch, row.partitions) for row in plan.transactions]
     if len(set(keys)) != len(keys):
-        yield "a planned is in it twice"
+        yield "a transaction is in it twice"
     if [planned.decision for planned in plan.transactions] != sorted(
         (planned.decision for planned in plan.transactions), key=lambda decision: decision is Settlement.ABORT
     ):
