@@ -1,4 +1,4 @@
-"""What a plan can write to. A new target is one folder of its system's plug-in, registered in `builtin`.
+"""What a plan can write to. A new target is one folder of its system's plug-in, registered in its `registration`.
 
 A folder has two modules. `spec` says what the target is and is pure: plans and the console go by it. `writer` prepares,
 writes, takes back and verifies; `apply` and `verify` alone load it. What targets of several systems share stands here.
