@@ -23,7 +23,7 @@ from offsetwise.plugins.positions.engine.shape import Row
 from offsetwise.plugins.positions.engine.shapes import SHAPES, named
 from tests.commands import call
 from tests.gates import PART
-from tests.plugins.positions.shapes import BOTH, EXAMPLES, At, segment
+from tests.plugins.positions.shapes import BOTH, DOCUMENTED, EXAMPLES, At, segment
 from tests.with_cases import with_cases
 
 HIGHEST: Final = 2**63 - 1
@@ -68,6 +68,15 @@ def test_it_is_printed_back_byte_by_byte_where_its_system_takes_offsets(name: st
     else:
         rows = sorted(Row(*at) for at in read_positions(read))
         assert shape.text(rows) == (example.text if example.printed is None else example.printed)
+
+
+@with_cases("name", DOCUMENTED)
+def test_the_example_of_a_systems_documentation_is_read_as_it_says(name: str, tmp_path: Path) -> None:
+    example = DOCUMENTED[name]
+    read = read_checkpoint(written(tmp_path, example.text, example.part))
+
+    assert read_positions(read) == example.positions
+    assert {named(source.id)[0] for source in read.sources} == {example.shape}
 
 
 def test_printed_positions_are_read_as_they_were_printed(tmp_path: Path) -> None:
@@ -146,6 +155,8 @@ BAD: Final[list[tuple[str, str, str]]] = [
     (JSON, "{}", "expected at least one position, found none"),
     (JSON, "[]", "expected an object of topics"),
     ("spark-starting-offsets", '{"orders":{"0":-1}}', "found -1, which is latest and no position"),
+    # The example of Spark's documentation
+    ("spark-starting-offsets", '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}', "topicA-1, .* latest and no position"),
     ("spark-starting-offsets", '{"orders":{"0":-2}}', "found -2, which is earliest and no position"),
     (CSV, "orders,0,1050.5\n", "line 1: expected the offset of orders-0, .*, found '1050.5'"),
     (CSV, "orders,0,9223372036854775808\n", "line 1: .*found '9223372036854775808'"),
@@ -184,6 +195,26 @@ BAD: Final[list[tuple[str, str, str]]] = [
     ("pinot-segments:orders", '{"_segmentToConsumingInfoMap":{}}', "rows in the servers' memory"),
     ("pinot-segments:orders", json.dumps(segment(10_003, 0, start=0, end=5)), "partition group 10003 of another one"),
     ("pinot-segments:orders", '{"orders_OFFLINE_0":{"segment.crc":"1"}}', "found 'orders_OFFLINE_0' None"),
+    (
+        "pinot-segments:orders",
+        json.dumps([segment(0, 3, start=0, end=5), segment(0, 3, start=0, end=9)]),
+        "expected each segment once, found orders__0__3__20220301T1504Z at 5 and at 9",
+    ),
+    (
+        "pinot-segments:orders",
+        json.dumps({name: segment(0, 3, start=0, end=5) for name in ("a__0__3__T", "b__0__4__T")}),
+        "expected the segments of one table, found a and b",
+    ),
+    (
+        "pinot-segments:orders",
+        json.dumps([segment(0, 3, start=0, end=5), "orders__1__0__T"]),
+        "DONE or IN_PROGRESS, found 'orders__1__0__T' None",
+    ),
+    (
+        "pinot-segments:orders",
+        json.dumps(segment(0, 3, start=0, end=5) | {"segment.realtime.status": "COMMITTING"}),
+        "DONE or IN_PROGRESS, found .* 'COMMITTING'",
+    ),
     ("hudi", "orders,0:1050,1", "expected PARTITION:OFFSET, found '1'"),
     ("hudi", "orders,0:1,0:2", "found orders-0 at 1 and at 2"),
     ("hudi", "orders", "expected at least one position, found none"),
