@@ -92,14 +92,14 @@ def office(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Offic
         for at, name, offset in ((old_workers, SINK, PLACE), (new_workers, SINK_THERE, EARLIER)):
             at.create(name, SINK, state="STOPPED")
             at.write(name, SINK, offset)
-        set_up(folder, lab, running.issuer, old_workers.url, new_workers.url)
+        set_up(folder, lab, running.issuer, old_workers, new_workers)
         options = ("--migration", "migration.yaml", "--access", "access.yaml", "--store", "sqlite:///plans.sqlite")
         command = ("-c", CLI, "console", *options, "--port", "{port}")
         with console(*command, log=folder / "log", cwd=folder) as address:
             yield Office(address, folder, lab, new_workers)
 
 
-def set_up(folder: Path, lab: Lab, issuer: str, old_workers: str, new_workers: str) -> None:
+def set_up(folder: Path, lab: Lab, issuer: str, old_workers: Workers, new_workers: Workers) -> None:
     """Write what an operator writes, as docs/sign-in.md and docs/threat-model.md say."""
     assert run("keygen", "--console", "--out", "console.key", "--as", CONSOLE, cwd=folder).code == 0
     write_secrets(folder, issuer)
@@ -115,6 +115,7 @@ def set_up(folder: Path, lab: Lab, issuer: str, old_workers: str, new_workers: s
         "subject": CONSOLE,
         "vouches_for": [issuer],
     }
+    signed_on = {"user": USER, "password": "file:./password"}
     migration = {
         "name": MIGRATION,
         "source": {"properties": {"bootstrap.servers": lab.old_bootstrap}},
@@ -124,8 +125,8 @@ def set_up(folder: Path, lab: Lab, issuer: str, old_workers: str, new_workers: s
         "writers": "mirror-only",
         "groups": [AGREED, STALE],
         "connect": [
-            {"name": SINK, "url": old_workers},
-            {"name": SINK_THERE, "url": new_workers, "cluster": "new", "user": USER, "password": "file:./password"},
+            {"name": SINK, "url": old_workers.url},
+            {"name": SINK_THERE, "urls": [*new_workers.urls], "cluster": "new", "ca": str(new_workers.ca)} | signed_on,
         ],
         "approval": {"trusted_keys": [trusted]},
         "spark": {"master": "local[2]"},
