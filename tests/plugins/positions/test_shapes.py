@@ -112,6 +112,15 @@ def test_inspect_reads_a_file_in_words_and_as_json(tmp_path: Path) -> None:
     assert [(at["partition"], at["offset"]) for at in told["sources"][0]["positions"]] == [(0, "1050"), (1, "950")]
 
 
+@with_cases("name", EXAMPLES)
+def test_inspect_reads_a_file_of_every_shape(name: str, tmp_path: Path) -> None:
+    example = EXAMPLES[name]
+    told = json.loads(call("inspect", written(tmp_path, example.text, example.part), "--json").out)
+
+    offsets = [int(at["offset"]) for source in told["sources"] for at in source["positions"]]
+    assert sorted(offsets) == sorted(at[3] for at in example.positions)
+
+
 def test_a_file_that_two_shapes_fit_is_refused_with_both_names(tmp_path: Path) -> None:
     uri = written(tmp_path, EXAMPLES["offsets-json"].text)
 
@@ -217,6 +226,22 @@ BAD: Final[list[tuple[str, str, str]]] = [
     ),
     ("hudi", "orders,0:1050,1", "expected PARTITION:OFFSET, found '1'"),
     ("hudi", "orders,0:1,0:2", "found orders-0 at 1 and at 2"),
+    ("flink-specific-offsets:orders", "partition:0,offset:1;partition:0,offset:2", "found orders-0 at 1 and at 2"),
+    (
+        "connect-offsets",
+        '{"offsets":['
+        + ",".join(
+            f'{{"partition":{{"kafka_topic":"orders","kafka_partition":0}},"offset":{{"kafka_offset":{offset}}}}}'
+            for offset in (1, 2)
+        )
+        + "]}",
+        "found orders-0 at 1 and at 2",
+    ),
+    (
+        "druid-supervisor",
+        '{"type":"kafka","partitions":{"type":"end","stream":"orders","partitionOffsetMap":{"0":1,"0":2}}}',
+        "the key '0' appears twice",
+    ),
     ("hudi", "orders", "expected at least one position, found none"),
     ("hudi:orders", "orders,0:1", "the shape is named alone"),
     ("flink-specific-offsets", "partition:0,offset:42", "found 0 topics"),
@@ -245,6 +270,16 @@ def test_what_cannot_be_used_is_said_and_nothing_of_the_file_is_used(
 
     assert caught.value.problem.endswith("No position was used.")
     assert caught.value.fix == SHAPES[named(part)[0]].take
+
+
+@with_cases("bad", ["1050.5", "1.05e3", "9223372036854775808", "-3", "١٠٥٠", "0x41a"])
+@with_cases("name", [name for name, example in EXAMPLES.items() if any(at[3] == 1050 for at in example.positions)])
+def test_what_is_no_offset_is_refused_in_every_shape(name: str, bad: str, tmp_path: Path) -> None:
+    example = EXAMPLES[name]
+    assert "1050" in example.text
+
+    with pytest.raises(CheckpointError, match="No position was used"):
+        read_checkpoint(written(tmp_path, example.text.replace("1050", bad), example.part or example.shape))
 
 
 @with_cases("name", EXAMPLES)
