@@ -77,7 +77,7 @@ class Workers:
                 time.sleep(0.2)
 
     def create(self, name: str, topic: str, *, state: str = "RUNNING", **config: str) -> Path:
-        """Create a connector that writes each record as a line of a file."""
+        """Create a connector that writes each record as a line of a file; another one where `config` says so."""
         out = self.folder / f"{name}.txt"
         out.touch()
         told = {
@@ -91,11 +91,14 @@ class Workers:
         return out
 
     def change(self, name: str, state: str) -> None:
-        """Stop or resume a connector."""
-        self.ask("PUT", f"/connectors/{name}/{'stop' if state == 'STOPPED' else 'resume'}")
+        """Stop, pause or resume a connector."""
+        verb = {"STOPPED": "stop", "PAUSED": "pause", "RUNNING": "resume"}[state]
+        self.ask("PUT", f"/connectors/{name}/{verb}")
         self.wait(name, state)
 
-    def wait(self, name: str, state: str) -> None:
+    def wait(self, name: str, state: str, task: str | None = None) -> None:
+        """Wait for the state of a connector, and of its only task, which is the same where it is not given."""
+        expected = [] if state == "STOPPED" else [task or state]
         status: Any = None
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -103,8 +106,8 @@ class Workers:
                 status = self.ask("GET", f"/connectors/{name}/status")
             except urllib.error.HTTPError:
                 status = {"connector": {"state": "none"}, "tasks": []}
-            tasks = [task["state"] for task in status["tasks"]]
-            if status["connector"]["state"] == state and tasks == (["RUNNING"] if state == "RUNNING" else []):
+            tasks = [running["state"] for running in status["tasks"]]
+            if status["connector"]["state"] == state and tasks == expected:
                 return
             time.sleep(0.1)
         raise AssertionError(f"{name} is {status} and not {state}")

@@ -225,6 +225,40 @@ def test_offsets_that_a_worker_printed_are_moved_in_a_file_and_taken_by_another_
     assert lines == serials(0, END), "every record once, in order"
 
 
+def test_a_connector_that_is_not_stopped_or_is_a_source_has_no_position(
+    lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
+) -> None:
+    job = Job(lab, *running, tmp_path, "unusable")
+    job.write_migration()
+
+    def refused() -> str:
+        assert not (tmp_path / "plan.json").exists()
+        return str(job.compare().refused()["problem"])
+
+    assert "expected a connector, found HTTP 404" in refused()
+    job.old.create(job.name, ORDERS)
+    assert f"Connector {job.name} is RUNNING" in refused()
+    job.old.change(job.name, "PAUSED")
+    assert f"Connector {job.name} is PAUSED" in refused()
+    job.old.ask("DELETE", f"/connectors/{job.name}")
+    config = {"topics": ORDERS, "file": str(tmp_path / "no folder" / "out"), "tasks.max": "1"}
+    failing = config | {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector"}
+    job.old.ask("POST", "/connectors", {"name": job.name, "config": failing})
+    job.old.wait(job.name, "RUNNING", task="FAILED")
+    assert f"Connector {job.name} is RUNNING" in refused()
+
+    reading = {"topic": "connect-lines", "file": "lines.txt", "tasks.max": "1"}
+    source = reading | {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector"}
+    job.old.ask("POST", "/connectors", {"name": "reads-a-file", "config": source, "initial_state": "STOPPED"})
+    job.old.wait("reads-a-file", "STOPPED")
+    at = {"partition": {"filename": "lines.txt"}, "offset": {"position": 7}}
+    job.old.ask("PATCH", "/connectors/reads-a-file/offsets", {"offsets": [at]})
+    inspected = call("inspect", f"connect+{job.old.url}/connectors/reads-a-file", "--json").answered()
+    assert [problem["code"] for problem in inspected["problems"]] == ["CONNECTOR_SOURCE"]
+    assert json.loads(inspected["sources"][0]["raw"]) == [at]
+    assert not inspected["sources"][0]["positions"]
+
+
 def test_nothing_stays_written_to_a_connector_that_runs_or_reads_another_cluster(
     lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
 ) -> None:
