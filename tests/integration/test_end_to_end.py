@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from pathlib import Path
 
 import pytest
 import yaml
 
+from offsetwise.engines.checkpoint import read_checkpoint
 from tests.commands import call
 from tests.integration.moving import GONE, RENAMED, TOPIC, Job, Moving, Scene, counted, move_copy, tree
 from tests.integration.spark_pages import caught_up, event_log, history_server, pages
@@ -141,6 +143,26 @@ def test_the_same_job_restarted_unedited_loses_exactly_what_is_predicted(scene: 
         if offset >= GONE[partition] and (partition, offset) not in lost
     ]
     assert restarted.counts == counted(kept)
+
+
+def test_an_offset_log_of_version_1_stays_one_whatever_the_setting_says(scene: Scene, moving: Moving) -> None:
+    """As docs/versions.md says of 4.2.0: the newest file decides, and the setting counts for new queries only."""
+    job, checkpoint = scene.clean
+    move = moving(checkpoint)
+    upgrading = Job(spark=job.spark, conf=(("spark.sql.streaming.offsetLog.formatVersion", "2"),))
+
+    upgrading.run(scene.orders.lab.old_bootstrap, move.checkpoint)
+    upgrading.run(scene.orders.lab.old_bootstrap, move.folder / "another checkpoint")
+
+    def versions(folder: Path) -> dict[int, str]:
+        batches = [path for path in (folder / "offsets").iterdir() if path.name.isdigit()]
+        return {int(path.name): path.read_text().partition("\n")[0] for path in batches}
+
+    assert upgrading.seen[0] == job.seen[-1] + 1, "it went on"
+    assert set(versions(move.checkpoint).values()) == {"v1"}
+    assert max(versions(move.checkpoint)) > job.seen[-1]
+    assert set(versions(move.folder / "another checkpoint").values()) == {"v2"}
+    assert read_checkpoint(str(move.checkpoint)).problems == ()
 
 
 def test_a_job_with_a_new_checkpoint_says_that_it_started_fresh(scene: Scene, moving: Moving) -> None:
