@@ -22,7 +22,7 @@ from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_confirmations import BAR
 from tests.browser.test_live_lab import press
 from tests.commands import Ran, run
-from tests.integration.connect_workers import PASSWORD, USER, Workers, workers
+from tests.integration.connect_workers import PASSWORD, STORES, Workers, workers
 from tests.integration.groups import commit, committed
 from tests.integration.topics import copies, create, produce, trim
 from tools.screenshots import THEMES
@@ -117,7 +117,6 @@ def set_up(folder: Path, lab: Lab, issuer: str, old_workers: Workers, new_worker
         "subject": CONSOLE,
         "vouches_for": [issuer],
     }
-    signed_on = {"user": USER, "password": "file:./password"}
     migration = {
         "name": MIGRATION,
         "source": {"properties": {"bootstrap.servers": lab.old_bootstrap}},
@@ -128,7 +127,7 @@ def set_up(folder: Path, lab: Lab, issuer: str, old_workers: Workers, new_worker
         "groups": [AGREED, STALE],
         "connect": [
             {"name": SINK, "url": old_workers.url},
-            {"name": SINK_THERE, "urls": [*new_workers.urls], "cluster": "new", "ca": str(new_workers.ca)} | signed_on,
+            {"name": SINK_THERE, "urls": [*new_workers.urls], "cluster": "new"} | new_workers.client,
         ],
         "positions": [{"name": FILED, "file": "./filed.txt"}],
         "write_roots": ["."],
@@ -136,6 +135,7 @@ def set_up(folder: Path, lab: Lab, issuer: str, old_workers: Workers, new_worker
         "spark": {"master": "local[2]"},
     }
     (folder / "password").write_text(PASSWORD)
+    (folder / "key-password").write_text(STORES)
     (folder / "filed.txt").write_text(f"{FILED},0:{PLACE}\n")
     (folder / "migration.yaml").write_text(yaml.safe_dump(migration), encoding="utf-8")
 

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
 
 from offsetwise.errors import OffsetwiseError
 from offsetwise.jars import locked_jars
@@ -51,11 +57,17 @@ class Workers:
     folder: Path
     headers: Mapping[str, str] = field(default_factory=dict)
     ca: Path | None = None
-    """The certificate that signs those of its workers; None without TLS."""
+    """The certificate of its workers, which they take from clients too; None without TLS."""
 
     @property
     def url(self) -> str:
         return self.urls[0]
+
+    @property
+    def client(self) -> dict[str, str]:
+        """Return what a migration file says of a client of secured workers; its key is locked with STORES."""
+        key = {"key": str(self.folder / "client.pem"), "key_password": "file:./key-password"}
+        return {"user": USER, "password": "file:./password", "ca": str(self.ca), "certificate": str(self.ca)} | key
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """Ask, and again while the workers are rebalancing."""
@@ -66,6 +78,8 @@ class Workers:
             headers={"Content-Type": "application/json", **self.headers},
         )
         tls = None if self.ca is None else ssl.create_default_context(cafile=str(self.ca))
+        if tls is not None:
+            tls.load_cert_chain(self.folder / "ca.pem", self.folder / "key.pem")
         end = time.monotonic() + 60
         while True:
             try:
@@ -163,6 +177,7 @@ def _write_stores(folder: Path) -> None:
     key = load_pem_private_key((folder / "key.pem").read_bytes(), None)
     own = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
     locked = BestAvailableEncryption(STORES.encode())
+    (folder / "client.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked))
     (folder / "key.p12").write_bytes(pkcs12.serialize_key_and_certificates(b"worker", key, own, None, locked))  # type: ignore[arg-type] # of the kinds of keys
     trusted = [pkcs12.PKCS12Certificate(own, b"workers")]
     (folder / "trust.p12").write_bytes(pkcs12.serialize_java_truststore(trusted, locked))
@@ -200,8 +215,9 @@ def _command(folder: Path, bootstrap: str, port: int, *, secured: bool) -> list[
 
 
 def _secured(folder: Path, port: int) -> dict[str, str]:
-    """Return what makes a worker ask who it is, over TLS; workers of one cluster ask each other so too."""
+    """Return what makes a worker ask who it is, over TLS by certificate too, also of another worker of its cluster."""
     return {
+        "listeners.https.ssl.client.auth": "required",
         "rest.extension.classes": f"{_EXTENSION}.BasicAuthSecurityRestExtension",
         "listeners": f"https://127.0.0.1:{port}",
         "rest.advertised.host.name": "localhost",

@@ -14,7 +14,7 @@ import yaml
 
 from offsetwise.lab import Lab
 from tests.commands import Ran, call
-from tests.integration.connect_workers import PASSWORD, USER, Workers, workers
+from tests.integration.connect_workers import PASSWORD, STORES, USER, Workers, workers
 from tests.integration.groups import committed
 from tests.integration.test_positions_live import moved
 from tests.integration.topics import copies, create, produce
@@ -54,8 +54,8 @@ class Job:
     def write_migration(self, *, first: int = 0) -> None:
         """Write the migration file; of the new workers the one of that number is asked first."""
         new = self.new.urls[first:] + self.new.urls[:first]
-        signed_on = {"user": USER, "password": "file:./password", "ca": str(self.new.ca)}
         (self.folder / "password").write_text(PASSWORD)
+        (self.folder / "key-password").write_text(STORES)
         body = {
             "name": "moved",
             "source": {"properties": {"bootstrap.servers": self.lab.old_bootstrap}},
@@ -64,7 +64,7 @@ class Job:
             "writers": "mirror-only",
             "connect": [
                 {"name": "sink", "connector": self.name, "urls": ["http://127.0.0.1:1", self.old.url]},
-                {"name": "there", "connector": self.new_name, "urls": [*new], "cluster": "new"} | signed_on,
+                {"name": "there", "connector": self.new_name, "urls": [*new], "cluster": "new"} | self.new.client,
             ],
             "spark": {"master": "local[2]"},
         }
@@ -287,7 +287,9 @@ def test_init_finds_the_connectors_of_both_clusters(
     new.create("found-sink-there", ORDERS, state="STOPPED")
     monkeypatch.setenv("WORKERS_PASSWORD", PASSWORD)
     out = tmp_path / "m.yaml"
-    signed_on = f"{new.url}?user={USER}&password=${{WORKERS_PASSWORD}}&ca={new.ca}"
+    monkeypatch.setenv("KEY_PASSWORD", STORES)
+    by_certificate = f"&ca={new.ca}&certificate={new.ca}&key={new.client['key']}&key_password=${{KEY_PASSWORD}}"
+    signed_on = f"{new.url}?user={USER}&password=${{WORKERS_PASSWORD}}{by_certificate}"
     clusters = ("--old", lab.old_bootstrap, "--new", lab.new_bootstrap)
 
     ran = call("init", *clusters, "--connect", old.url, "--connect", signed_on, "--out", out, "--json")
