@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
@@ -22,7 +22,7 @@ from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_confirmations import BAR
 from tests.browser.test_live_lab import press
 from tests.commands import Ran, run
-from tests.integration.connect_workers import PASSWORD, USER, Workers, workers
+from tests.integration.connect_workers import PASSWORD, STORES, Workers, workers
 from tests.integration.groups import commit, committed
 from tests.integration.topics import copies, create, produce, trim
 from tools.screenshots import THEMES
@@ -40,6 +40,8 @@ AGREED, STALE = "agreed-orders", "agreed-late"
 """Each is a topic, and the group that reads it."""
 SINK, SINK_THERE = "agreed-sink", "agreed-sink-there"
 """A topic and the connector that reads it on the old cluster, and the connector for it on the new one."""
+FILED: Final = "agreed-filed"
+"""A topic, and the positions file that has its position."""
 RECORDS, GONE, PLACE, EARLIER = 300, 100, 250, 5
 """Records of the old topic, how many of them the new one lacks, the next to read, and what was committed before."""
 PATIENCE_MS = 600_000
@@ -77,7 +79,7 @@ Arrive = Callable[[str, str], Page]
 def office(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     """The lab, two groups whose members are gone, a connector that is stopped, and the console over them."""
     folder = tmp_path_factory.mktemp("office")
-    topics = AGREED, STALE, SINK
+    topics = AGREED, STALE, SINK, FILED
     create(lab.old_bootstrap, *topics)
     create(lab.new_bootstrap, *topics)
     produce(lab.old_bootstrap, dict.fromkeys(topics, copies(0, RECORDS)))
@@ -92,14 +94,14 @@ def office(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Offic
         for at, name, offset in ((old_workers, SINK, PLACE), (new_workers, SINK_THERE, EARLIER)):
             at.create(name, SINK, state="STOPPED")
             at.write(name, SINK, offset)
-        set_up(folder, lab, running.issuer, old_workers.url, new_workers.url)
+        set_up(folder, lab, running.issuer, old_workers, new_workers)
         options = ("--migration", "migration.yaml", "--access", "access.yaml", "--store", "sqlite:///plans.sqlite")
         command = ("-c", CLI, "console", *options, "--port", "{port}")
         with console(*command, log=folder / "log", cwd=folder) as address:
             yield Office(address, folder, lab, new_workers)
 
 
-def set_up(folder: Path, lab: Lab, issuer: str, old_workers: str, new_workers: str) -> None:
+def set_up(folder: Path, lab: Lab, issuer: str, old_workers: Workers, new_workers: Workers) -> None:
     """Write what an operator writes, as docs/sign-in.md and docs/threat-model.md say."""
     assert run("keygen", "--console", "--out", "console.key", "--as", CONSOLE, cwd=folder).code == 0
     write_secrets(folder, issuer)
@@ -124,13 +126,17 @@ def set_up(folder: Path, lab: Lab, issuer: str, old_workers: str, new_workers: s
         "writers": "mirror-only",
         "groups": [AGREED, STALE],
         "connect": [
-            {"name": SINK, "url": old_workers},
-            {"name": SINK_THERE, "url": new_workers, "cluster": "new", "user": USER, "password": "file:./password"},
+            {"name": SINK, "url": old_workers.url},
+            {"name": SINK_THERE, "urls": [*new_workers.urls], "cluster": "new"} | new_workers.client,
         ],
+        "positions": [{"name": FILED, "file": "./filed.txt"}],
+        "write_roots": ["."],
         "approval": {"trusted_keys": [trusted]},
         "spark": {"master": "local[2]"},
     }
     (folder / "password").write_text(PASSWORD)
+    (folder / "key-password").write_text(STORES)
+    (folder / "filed.txt").write_text(f"{FILED},0:{PLACE}\n")
     (folder / "migration.yaml").write_text(yaml.safe_dump(migration), encoding="utf-8")
 
 
@@ -306,5 +312,33 @@ def test_a_connector_moves_from_the_screens_and_the_reviewer_sees_what_the_new_o
     applied = office.apply(execute)
     assert applied.code == 0, applied.err + applied.out
     assert office.workers.offsets(SINK_THERE) == {0: PLACE - GONE}
+    verified = office.apply(verify)
+    assert verified.code == 0, verified.err + verified.out
+
+
+@pytest.mark.gates
+def test_a_positions_file_moves_from_the_screens_and_its_new_offsets_are_in_the_same_shape(
+    office: Office, arrive: Arrive
+) -> None:
+    author = arrive("ada", f"/checkpoint?migration={MIGRATION}&of=checkpoint+{FILED}")
+    expect(author.get_by_text("in the shape hudi")).to_be_visible()
+    in_both_themes(author, "checkpoint-positions")
+    plan = drafted(author, FILED, kind="checkpoint", picture="draft-positions")
+    reviewer = arrive("rita", f"/review?plan={plan}")
+    in_both_themes(reviewer, "review-positions")
+    press(reviewer, "Approve")
+    expect(reviewer.get_by_text("Approved: version")).to_be_visible()
+    reviewer.get_by_role("button", name=re.compile("Export$")).click()
+    settle(reviewer)
+    in_both_themes(reviewer, "export-positions")
+    unpack(reviewer, office.folder / "filed.zip")
+
+    trial, execute, verify = commands(reviewer)
+    written = office.folder / shlex.split(execute)[shlex.split(execute).index("--output") + 1]
+    assert office.apply(trial).code == 0
+    assert not written.exists(), "a trial writes nothing"
+    applied = office.apply(execute)
+    assert applied.code == 0, applied.err + applied.out
+    assert written.read_text() == f"{FILED},0:{PLACE - GONE}\n"
     verified = office.apply(verify)
     assert verified.code == 0, verified.err + verified.out

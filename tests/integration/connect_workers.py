@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import time
 import urllib.error
@@ -13,9 +14,18 @@ import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
 
 from offsetwise.errors import OffsetwiseError
 from offsetwise.jars import locked_jars
@@ -23,6 +33,7 @@ from offsetwise.lab.brokers import LOG_CONFIGURATION, free_ports, jvm
 from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.lab.java import find_java
 from offsetwise.lab.processes import start, stop
+from tests.plugins.connect.service import certificate
 
 JARS: Final = f"connect-{KAFKA_VERSION}"
 """The set in the lock."""
@@ -31,30 +42,56 @@ WANTED: Final = tuple(
 )
 """What the lab's jars lack; what these two need is among them."""
 USER, PASSWORD = "ada", "a secret of the tests"
+STORES: Final = "of the stores"
+"""The password of a worker's key store and trust store."""
 _EXTENSION: Final = "org.apache.kafka.connect.rest.basic.auth.extension"
 _UP_S: Final = 90
 
 
 @dataclass(frozen=True)
 class Workers:
-    """A Connect cluster of one worker."""
+    """A Connect cluster."""
 
-    url: str
+    urls: tuple[str, ...]
+    """Of its workers; tests ask the first one."""
     folder: Path
     headers: Mapping[str, str] = field(default_factory=dict)
+    ca: Path | None = None
+    """The certificate of its workers, which they take from clients too; None without TLS."""
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+    @property
+    def client(self) -> dict[str, str]:
+        """Return what a migration file says of a client of secured workers; its key is locked with STORES."""
+        key = {"key": str(self.folder / "client.pem"), "key_password": "file:./key-password"}
+        return {"user": USER, "password": "file:./password", "ca": str(self.ca), "certificate": str(self.ca)} | key
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Ask, and again while the workers are rebalancing."""
         request = urllib.request.Request(
             f"{self.url}{path}",
             data=None if body is None else json.dumps(body).encode(),
             method=method,
             headers={"Content-Type": "application/json", **self.headers},
         )
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            return json.loads(reply.read() or b"null")
+        tls = None if self.ca is None else ssl.create_default_context(cafile=str(self.ca))
+        if tls is not None:
+            tls.load_cert_chain(self.folder / "ca.pem", self.folder / "key.pem")
+        end = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=30, context=tls) as reply:
+                    return json.loads(reply.read() or b"null")
+            except urllib.error.HTTPError as error:
+                if error.code != 409 or time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
 
     def create(self, name: str, topic: str, *, state: str = "RUNNING", **config: str) -> Path:
-        """Create a connector that writes each record as a line of a file."""
+        """Create a connector that writes each record as a line of a file; another one where `config` says so."""
         out = self.folder / f"{name}.txt"
         out.touch()
         told = {
@@ -68,11 +105,14 @@ class Workers:
         return out
 
     def change(self, name: str, state: str) -> None:
-        """Stop or resume a connector."""
-        self.ask("PUT", f"/connectors/{name}/{'stop' if state == 'STOPPED' else 'resume'}")
+        """Stop, pause or resume a connector."""
+        verb = {"STOPPED": "stop", "PAUSED": "pause", "RUNNING": "resume"}[state]
+        self.ask("PUT", f"/connectors/{name}/{verb}")
         self.wait(name, state)
 
-    def wait(self, name: str, state: str) -> None:
+    def wait(self, name: str, state: str, task: str | None = None) -> None:
+        """Wait for the state of a connector, and of its only task, which is the same where it is not given."""
+        expected = [] if state == "STOPPED" else [task or state]
         status: Any = None
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -80,8 +120,8 @@ class Workers:
                 status = self.ask("GET", f"/connectors/{name}/status")
             except urllib.error.HTTPError:
                 status = {"connector": {"state": "none"}, "tasks": []}
-            tasks = [task["state"] for task in status["tasks"]]
-            if status["connector"]["state"] == state and tasks == (["RUNNING"] if state == "RUNNING" else []):
+            tasks = [running["state"] for running in status["tasks"]]
+            if status["connector"]["state"] == state and tasks == expected:
                 return
             time.sleep(0.1)
         raise AssertionError(f"{name} is {status} and not {state}")
@@ -102,26 +142,53 @@ class Workers:
 
 @contextmanager
 def workers(folder: Path, old: str, new: str) -> Iterator[tuple[Workers, Workers]]:
-    """Run a worker on each of two Kafka clusters; the second one asks who it is."""
+    """Run a worker on the old Kafka cluster, and two of one Connect cluster, with TLS and sign-on, on the new one."""
     with ExitStack() as stack:
-        made = []
-        for name, bootstrap in (("workers-old", old), ("workers-new", new)):
-            there = folder / name
-            there.mkdir()
-            (port,) = free_ports(1)
-            process = start(_command(there, bootstrap, port, signed_on=bootstrap == new), log=there / "worker.log")
-            stack.callback(stop, process, grace_s=10)
-            pair = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-            headers = {"Authorization": f"Basic {pair}"} if bootstrap == new else {}
-            made.append(Workers(f"http://127.0.0.1:{port}", there, headers))
-        for each in made:
-            _until_up(each)
-        yield made[0], made[1]
+        pair = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        both = (
+            _started(stack, folder / "workers-old", old),
+            replace(
+                _started(stack, folder / "workers-new", new, workers=2, secured=True),
+                headers={"Authorization": f"Basic {pair}"},
+                ca=folder / "workers-new" / "ca.pem",
+            ),
+        )
+        for cluster in both:
+            _until_up(cluster)
+        yield both
 
 
-def _command(folder: Path, bootstrap: str, port: int, *, signed_on: bool) -> list[str]:
+def _started(stack: ExitStack, folder: Path, bootstrap: str, *, workers: int = 1, secured: bool = False) -> Workers:
+    folder.mkdir()
+    (folder / "log4j2.properties").write_text(LOG_CONFIGURATION)
+    if secured:
+        _write_stores(folder)
+    ports = free_ports(workers)
+    for port in ports:
+        command = _command(folder, bootstrap, port, secured=secured)
+        stack.callback(stop, start(command, log=folder / f"{port}.log"), grace_s=10)
+    urls = tuple(f"https://localhost:{port}" if secured else f"http://127.0.0.1:{port}" for port in ports)
+    return Workers(urls, folder)
+
+
+def _write_stores(folder: Path) -> None:
+    """Write the certificate of the workers, as Java reads it and as it trusts it, and who may sign on."""
+    certificate(folder)
+    key = load_pem_private_key((folder / "key.pem").read_bytes(), None)
+    own = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
+    locked = BestAvailableEncryption(STORES.encode())
+    (folder / "client.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked))
+    (folder / "key.p12").write_bytes(pkcs12.serialize_key_and_certificates(b"worker", key, own, None, locked))  # type: ignore[arg-type] # of the kinds of keys
+    trusted = [pkcs12.PKCS12Certificate(own, b"workers")]
+    (folder / "trust.p12").write_bytes(pkcs12.serialize_java_truststore(trusted, locked))
+    (folder / "users.properties").write_text(f"{USER}={PASSWORD}\n")
+    module = f'{_EXTENSION}.PropertyFileLoginModule required file="{folder / "users.properties"}";'
+    (folder / "jaas.conf").write_text(f"KafkaConnect {{ {module} }};\n")
+
+
+def _command(folder: Path, bootstrap: str, port: int, *, secured: bool) -> list[str]:
     """Write the configuration of a worker, and return its command."""
-    told = {
+    stated = {
         f"{kind}.storage.{key}": value
         for kind in ("offset", "config", "status")
         for key, value in (("topic", f"{folder.name}-{kind}s"), ("replication.factor", "1"))
@@ -136,31 +203,46 @@ def _command(folder: Path, bootstrap: str, port: int, *, signed_on: bool) -> lis
         "status.storage.partitions": "1",
     }
     options = []
-    if signed_on:
-        told["rest.extension.classes"] = f"{_EXTENSION}.BasicAuthSecurityRestExtension"
-        (folder / "users.properties").write_text(f"{USER}={PASSWORD}\n")
-        module = f'{_EXTENSION}.PropertyFileLoginModule required file="{folder / "users.properties"}";'
-        (folder / "jaas.conf").write_text(f"KafkaConnect {{ {module} }};\n")
+    if secured:
+        stated |= _secured(folder, port)
         options = [f"-Djava.security.auth.login.config={folder / 'jaas.conf'}"]
-    (folder / "connect.properties").write_text("".join(f"{key}={value}\n" for key, value in told.items()))
-    (folder / "log4j2.properties").write_text(LOG_CONFIGURATION)
+    properties = folder / f"{port}.properties"
+    properties.write_text("".join(f"{key}={value}\n" for key, value in stated.items()))
     main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
-    java, *rest = jvm(folder, main_class, str(folder / "connect.properties"), heap="256m")
+    java, *rest = jvm(folder, main_class, str(properties), heap="256m")
     rest[rest.index("-cp") + 1] += f":{jars() / '*'}"
     return [java, *options, *rest]
 
 
-def _until_up(worker: Workers) -> None:
+def _secured(folder: Path, port: int) -> dict[str, str]:
+    """Return what makes a worker ask who it is, over TLS by certificate too, also of another worker of its cluster."""
+    return {
+        "listeners.https.ssl.client.auth": "required",
+        "rest.extension.classes": f"{_EXTENSION}.BasicAuthSecurityRestExtension",
+        "listeners": f"https://127.0.0.1:{port}",
+        "rest.advertised.host.name": "localhost",
+        "listeners.https.ssl.keystore.location": str(folder / "key.p12"),
+        "listeners.https.ssl.keystore.type": "PKCS12",
+        "listeners.https.ssl.keystore.password": STORES,
+        "listeners.https.ssl.key.password": STORES,
+        "listeners.https.ssl.truststore.location": str(folder / "trust.p12"),
+        "listeners.https.ssl.truststore.type": "PKCS12",
+        "listeners.https.ssl.truststore.password": STORES,
+    }
+
+
+def _until_up(cluster: Workers) -> None:
+    """Wait until every worker answers: each does once it has joined, and the last one joins with all others."""
     end = time.monotonic() + _UP_S
-    while True:
-        try:
-            worker.ask("GET", "/connectors")
-        except OSError:
-            if time.monotonic() > end:
-                raise AssertionError((worker.folder / "worker.log").read_text()[-4_000:]) from None
-            time.sleep(0.2)
-        else:
-            return
+    for url in cluster.urls:
+        while True:
+            try:
+                replace(cluster, urls=(url,)).ask("GET", "/connectors")
+                break
+            except OSError:
+                if time.monotonic() > end:
+                    raise AssertionError([log.read_text()[-4_000:] for log in cluster.folder.glob("*.log")]) from None
+                time.sleep(0.2)
 
 
 def jars() -> Path:

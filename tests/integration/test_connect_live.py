@@ -14,7 +14,7 @@ import yaml
 
 from offsetwise.lab import Lab
 from tests.commands import Ran, call
-from tests.integration.connect_workers import PASSWORD, USER, Workers, workers
+from tests.integration.connect_workers import PASSWORD, STORES, USER, Workers, workers
 from tests.integration.groups import committed
 from tests.integration.test_positions_live import moved
 from tests.integration.topics import copies, create, produce
@@ -51,9 +51,11 @@ class Job:
     def new_name(self) -> str:
         return f"{self.name}-new"
 
-    def write_migration(self) -> None:
-        signed_on = {"user": USER, "password": "file:./password"}
+    def write_migration(self, *, first: int = 0) -> None:
+        """Write the migration file; of the new workers the one of that number is asked first."""
+        new = self.new.urls[first:] + self.new.urls[:first]
         (self.folder / "password").write_text(PASSWORD)
+        (self.folder / "key-password").write_text(STORES)
         body = {
             "name": "moved",
             "source": {"properties": {"bootstrap.servers": self.lab.old_bootstrap}},
@@ -62,7 +64,7 @@ class Job:
             "writers": "mirror-only",
             "connect": [
                 {"name": "sink", "connector": self.name, "urls": ["http://127.0.0.1:1", self.old.url]},
-                {"name": "there", "connector": self.new_name, "url": self.new.url, "cluster": "new"} | signed_on,
+                {"name": "there", "connector": self.new_name, "urls": [*new], "cluster": "new"} | self.new.client,
             ],
             "spark": {"master": "local[2]"},
         }
@@ -140,13 +142,17 @@ def test_a_sink_connector_moves_and_every_record_is_written_once(
     assert "CONNECTOR_GROUP" not in {finding["code"] for finding in document["findings"]}
 
     reviewed = job.draft()["requirements"]["targets"][0]["before"]
-    assert reviewed["connector"] == f"connect+{job.new.url}/connectors/{job.new_name}"
+    assert (
+        reviewed["connector"] == f"connect+{','.join(job.new.urls).replace(',https://', ',')}/connectors/{job.new_name}"
+    )
     assert job.apply().answered()["steps"][0]["state"] == "done"
     assert job.turnouts() == {"CONFIRMED"}
     assert job.new.offsets(job.new_name) == {0: READ - GONE}
     assert committed(lab.new_bootstrap, f"connect-{job.new_name}") == {ORDERS: (READ - GONE, "")}
 
+    job.write_migration(first=1)  # of the two, one leads and is forwarded to what the other one is asked for
     job.rollback("receipt.json")
+    job.write_migration()
     assert job.new.offsets(job.new_name) == {}
     assert "successfully" in job.new.write(job.new_name, ORDERS, 10**9), "a worker takes any number"
     drifted = job.call("drift", tmp_path / "plan.json")
@@ -163,6 +169,32 @@ def test_a_sink_connector_moves_and_every_record_is_written_once(
     lines = [json.loads(line)["serial"] for out in (written, there) for line in out.read_text().splitlines()]
     assert lines == serials(0, END), "every record once, in order"
     assert job.turnouts("again.json") == {"MOVED_ON"}
+
+
+def test_a_connector_whose_offsets_were_changed_after_the_plan_says_that_it_began_elsewhere(
+    lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
+) -> None:
+    job = Job(lab, *running, tmp_path, "changed-sink")
+    job.write_migration()
+    until(job.old.create(job.name, ORDERS), READ)
+    job.old.change(job.name, "STOPPED")
+    job.new.create(job.new_name, ORDERS, state="STOPPED")
+    job.draft()
+    assert job.apply().answered()["steps"][0]["state"] == "done"
+    (planned,) = job.new.offsets(job.new_name).values()
+
+    def started() -> tuple[int, str, str]:
+        job.new.change(job.new_name, "RUNNING")
+        answer = job.asked(job.new_name, "receipt.json")
+        job.new.change(job.new_name, "STOPPED")
+        return answer
+
+    job.new.reset(job.new_name)
+    assert started()[:2] == (5, "FRESH_START")
+    job.new.write(job.new_name, ORDERS, planned - 1)
+    code, origin, told = started()
+    assert (code, origin) == (5, "RESTORED_FROM_OTHER")
+    assert f"{ORDERS}-0 at {planned - 1:,}, expected {planned:,} or more" in told
 
 
 def test_offsets_that_a_worker_printed_are_moved_in_a_file_and_taken_by_another_worker(
@@ -193,6 +225,40 @@ def test_offsets_that_a_worker_printed_are_moved_in_a_file_and_taken_by_another_
     assert lines == serials(0, END), "every record once, in order"
 
 
+def test_a_connector_that_is_not_stopped_or_is_a_source_has_no_position(
+    lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
+) -> None:
+    job = Job(lab, *running, tmp_path, "unusable")
+    job.write_migration()
+
+    def refused() -> str:
+        assert not (tmp_path / "plan.json").exists()
+        return str(job.compare().refused()["problem"])
+
+    assert "expected a connector, found HTTP 404" in refused()
+    job.old.create(job.name, ORDERS)
+    assert f"Connector {job.name} is RUNNING" in refused()
+    job.old.change(job.name, "PAUSED")
+    assert f"Connector {job.name} is PAUSED" in refused()
+    job.old.ask("DELETE", f"/connectors/{job.name}")
+    config = {"topics": ORDERS, "file": str(tmp_path / "no folder" / "out"), "tasks.max": "1"}
+    failing = config | {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector"}
+    job.old.ask("POST", "/connectors", {"name": job.name, "config": failing})
+    job.old.wait(job.name, "RUNNING", task="FAILED")
+    assert f"Connector {job.name} is RUNNING" in refused()
+
+    reading = {"topic": "connect-lines", "file": "lines.txt", "tasks.max": "1"}
+    source = reading | {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector"}
+    job.old.ask("POST", "/connectors", {"name": "reads-a-file", "config": source, "initial_state": "STOPPED"})
+    job.old.wait("reads-a-file", "STOPPED")
+    at = {"partition": {"filename": "lines.txt"}, "offset": {"position": 7}}
+    job.old.ask("PATCH", "/connectors/reads-a-file/offsets", {"offsets": [at]})
+    inspected = call("inspect", f"connect+{job.old.url}/connectors/reads-a-file", "--json").answered()
+    assert [problem["code"] for problem in inspected["problems"]] == ["CONNECTOR_SOURCE"]
+    assert json.loads(inspected["sources"][0]["raw"]) == [at]
+    assert not inspected["sources"][0]["positions"]
+
+
 def test_nothing_stays_written_to_a_connector_that_runs_or_reads_another_cluster(
     lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
 ) -> None:
@@ -221,7 +287,9 @@ def test_init_finds_the_connectors_of_both_clusters(
     new.create("found-sink-there", ORDERS, state="STOPPED")
     monkeypatch.setenv("WORKERS_PASSWORD", PASSWORD)
     out = tmp_path / "m.yaml"
-    signed_on = f"{new.url}?user={USER}&password=${{WORKERS_PASSWORD}}"
+    monkeypatch.setenv("KEY_PASSWORD", STORES)
+    by_certificate = f"&ca={new.ca}&certificate={new.ca}&key={new.client['key']}&key_password=${{KEY_PASSWORD}}"
+    signed_on = f"{new.url}?user={USER}&password=${{WORKERS_PASSWORD}}{by_certificate}"
     clusters = ("--old", lab.old_bootstrap, "--new", lab.new_bootstrap)
 
     ran = call("init", *clusters, "--connect", old.url, "--connect", signed_on, "--out", out, "--json")

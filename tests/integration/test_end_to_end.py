@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import time
+from pathlib import Path
 
 import pytest
 import yaml
 
+from offsetwise.engines.checkpoint import read_checkpoint
 from tests.commands import call
-from tests.integration.moving import GONE, RENAMED, TOPIC, Moving, Scene, counted, move_copy, tree
-from tests.integration.spark_pages import caught_up, event_log, pages
+from tests.integration.moving import GONE, RENAMED, TOPIC, Job, Moving, Scene, counted, move_copy, tree
+from tests.integration.spark_pages import caught_up, event_log, history_server, pages
 
 
 def test_a_job_goes_on_from_a_copy_and_counts_every_record_exactly_once(scene: Scene, moving: Moving) -> None:
@@ -141,6 +143,43 @@ def test_the_same_job_restarted_unedited_loses_exactly_what_is_predicted(scene: 
         if offset >= GONE[partition] and (partition, offset) not in lost
     ]
     assert restarted.counts == counted(kept)
+
+
+def test_an_offset_log_of_version_1_stays_one_whatever_the_setting_says(scene: Scene, moving: Moving) -> None:
+    """As docs/versions.md says of 4.2.0: the newest file decides, and the setting counts for new queries only."""
+    job, checkpoint = scene.clean
+    move = moving(checkpoint)
+    upgrading = Job(spark=job.spark, conf=(("spark.sql.streaming.offsetLog.formatVersion", "2"),))
+
+    upgrading.run(scene.orders.lab.old_bootstrap, move.checkpoint)
+    upgrading.run(scene.orders.lab.old_bootstrap, move.folder / "another checkpoint")
+
+    def versions(folder: Path) -> dict[int, str]:
+        batches = [path for path in (folder / "offsets").iterdir() if path.name.isdigit()]
+        return {int(path.name): path.read_text().partition("\n")[0] for path in batches}
+
+    assert upgrading.seen[0] == job.seen[-1] + 1, "it went on"
+    assert set(versions(move.checkpoint).values()) == {"v1"}
+    assert max(versions(move.checkpoint)) > job.seen[-1]
+    assert set(versions(move.folder / "another checkpoint").values()) == {"v2"}
+    assert read_checkpoint(str(move.checkpoint)).problems == ()
+
+
+def test_a_job_with_a_new_checkpoint_says_that_it_started_fresh(scene: Scene, moving: Moving) -> None:
+    job, checkpoint = scene.clean
+    move = moving(checkpoint)
+    move.draft("spark-checkpoint")
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+
+    with event_log(job.spark, move.folder / "log") as log:
+        Job(spark=job.spark).run(scene.orders.lab.new_bootstrap, move.folder / "another checkpoint")
+        caught_up(job.spark)
+    with history_server(log) as history:
+        application = f"{history}/history/{job.spark.sparkContext.applicationId}"
+        answers = [move.asked(at)[:2] for at in (str(log), application)]
+
+    assert answers == [(5, "FRESH_START")] * 2
 
 
 @pytest.mark.parametrize("state_format", [1, 2])

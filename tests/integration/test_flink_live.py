@@ -28,6 +28,7 @@ from tests.integration.lost_splits import changed, dropping, forgotten, handed_b
 from tests.integration.moving import GONE, Move, Orders, create, key_of, moved, tree
 from tests.integration.test_positions_live import moved as moved_in_a_file
 from tests.integration.test_settling_live import end_elsewhere
+from tests.integration.topics import START_MS
 from tests.lab.reading import read_log
 
 pytestmark = pytest.mark.timeout(1800)  # a whole job with its Flink, on a machine that may be busy
@@ -44,6 +45,8 @@ FROM orders
 """Keeps a count for every key: it goes on only with its state."""
 Drafted = tuple[Move, dict[int, dict[str, Any]], dict[str, Any]]
 EARLIEST: Final = {"scan.startup.mode": "earliest-offset"}
+RESETS: Final = EARLIEST | {"properties.auto.offset.reset": "none"}
+"""What docs/plans.md says of connectors up to 5.0.0: the mode sets the property itself, and resets silently."""
 OR_STOP: Final = {"scan.startup.mode": "group-offsets", "properties.auto.offset.reset": "none"}
 """What stops a restored job whose position is not in the log: the mode `earliest-offset` would reset it silently."""
 
@@ -86,9 +89,10 @@ class Jobs:
         begin: Mapping[str, str],
         parallelism: int = 2,
         topic: str = TOPIC,
+        more: Mapping[str, str] | None = None,
     ) -> str:
         """Start one, from state if there is some; give its id. It takes checkpoints when it is told to."""
-        settings = {
+        settings = dict(more or {}) | {
             "parallelism.default": str(parallelism),
             # The first one comes at any time within the interval, and would commit what the savepoint is to have open.
             "execution.checkpointing.interval": "300 d",
@@ -267,7 +271,7 @@ def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicte
     predicted = [serial for (partition, offset), serial in orders.by_offset.items() if offset >= begins[partition]]
 
     sink = _sink(lab, f"{stopped.sink.topic}-unedited")
-    job = stopped.jobs.start(lab.new_bootstrap, sink, state=move.checkpoint, begin=EARLIEST)
+    job = stopped.jobs.start(lab.new_bootstrap, sink, state=move.checkpoint, begin=RESETS)
     stopped.jobs.wait(job, sink, len(predicted))
     code, origin, asked = move.asked(f"{stopped.jobs.flink.rest}/jobs/{job}")
     assert (code, origin) == (5, "RESTORED_FROM_OTHER")
@@ -275,6 +279,44 @@ def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicte
     stopped.jobs.flink.stop(job, move.folder / "unedited")
 
     assert Counter(serial for serial, _ in sink.rows()) == Counter(predicted)
+
+
+LEFT: Final = "flink-left"
+NEW_GRAPH: Final = {
+    "pipeline.operator-chaining.enabled": "false",
+    "execution.state-recovery.ignore-unclaimed-state": "true",
+}
+"""Gives every operator of a SQL job another id, and lets Flink pass over state that no operator has the id of."""
+
+
+@flinks(NEWEST)
+def test_a_source_that_left_its_state_behind_contradicts_the_restore_by_its_own_metrics(
+    jobs: Jobs, lab: Lab, tmp_path: Path
+) -> None:
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, 10)):
+        create(bootstrap, LEFT)
+        producer = Producer({"bootstrap.servers": bootstrap, "log_level": 2})
+        for serial in range(2 * first, 60):
+            time_ms = START_MS + serial
+            producer.produce(LEFT, key=key_of(serial), value=str(serial), partition=serial % 2, timestamp=time_ms)
+        assert producer.flush(30) == 0
+    sink = _sink(lab, "before-left")
+    begun = jobs.start(lab.old_bootstrap, sink, begin=EARLIEST, topic=LEFT)
+    move = moved(lab, jobs.stop(begun, sink, 60, tmp_path / "savepoints"), tmp_path / "move", job={"sink": "kafka"})
+    assert {position["new_offset"] for position in move.draft("flink-savepoint")["positions"]} == {"20"}
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+
+    sink = _sink(lab, "after-left")
+    again = jobs.start(lab.new_bootstrap, sink, state=move.copy, begin=EARLIEST, topic=LEFT, more=NEW_GRAPH)
+    jobs.wait(again, sink, 40)  # all of the new log, up to the planned positions: nothing was unread
+
+    address, before = f"{jobs.flink.rest}/jobs/{again}", "before the planned"
+    wait_until(lambda: before in move.asked(address)[2]["told"], "metrics", refuse=lambda: jobs.flink.failure(again))
+    code, origin, asked = move.asked(address)
+    assert (code, origin, asked["state"]) == (5, "RESTORED_FROM_OTHER", "RUNNING")
+    assert asked["restored_from"].rstrip("/").endswith(str(move.copy)), "Flink says that it was restored from the copy"
+    jobs.flink.stop(again, tmp_path / "after")
 
 
 @flinks(*TRIED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,41 +63,59 @@ def exported(lab: Lab, *names: str) -> str:
     return run(lab, TOOL, "--bootstrap-server", lab.old_bootstrap, *groups(*names), *asked)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMove:
+    """The migration of a positions file in a folder of its own."""
+
+    folder: Path
+    target: str = "positions-file"
+
+    @classmethod
+    def of(cls, lab: Lab, folder: Path, text: str, shape: str | None, target: str = "positions-file") -> FileMove:
+        """Write the file and its migration."""
+        (folder / "positions").write_text(text)
+        body = {
+            "name": "moved",
+            "source": {"properties": {"bootstrap.servers": lab.old_bootstrap}},
+            "target": {"properties": {"bootstrap.servers": lab.new_bootstrap}},
+            "link": "other",
+            "writers": "mirror-only",
+            "positions": [
+                {"name": "filed", "file": "./positions", "belongs_to": "old"} | ({"shape": shape} if shape else {})
+            ],
+            "write_roots": ["."],
+            "spark": {"master": "local[2]"},
+        }
+        (folder / "m.yaml").write_text(yaml.safe_dump(body))
+        return cls(folder=folder, target=target)
+
+    def run(self) -> tuple[Path, dict[str, Any]]:
+        """Compare, draft, sign, apply, verify; return the file that is written, if any, and the receipt."""
+        folder, plan, written = self.folder, self.folder / "plan.json", self.folder / "written"
+        given = ("--migration", folder / "m.yaml", "--json")
+        compared = call("compare", "--checkpoint", "filed", *given).answered()
+        assert {row["exactness"] for row in compared["partitions"]} == {"EXACT"}
+        target = ("--checkpoint", "filed", "--target", self.target, "--author", "ann", "--out", plan)
+        assert call("draft", *target, *given).answered()["positions"]
+        assert call("keygen", "--out", folder / "rea", "--as", "rea").code == 0
+        signing = ("--key", folder / "rea", "--as", "rea", "--out", folder / "approval.json")
+        assert call("sign", plan, *signing).code == 0
+        signed = ("--approval", folder / "approval.json", "--trust", folder / "rea.pub")
+        place = ("--output", written) if self.target == "positions-file" else ()
+        applied = (*place, "--receipt", folder / "receipt.json", "--execute")
+        receipt = call("apply", plan, *signed, *applied, *given).answered()
+        verified = call("verify", folder / "receipt.json", *given).answered()
+        assert {each["turnout"] for each in verified["positions"]} == {"CONFIRMED"}
+        return written, receipt
+
+
 def moved(lab: Lab, folder: Path, text: str, shape: str | None = None) -> tuple[Path, dict[str, Any]]:
-    """Move a positions file: compare, draft, sign, apply, verify.
+    """Move a positions file into another one.
 
     Returns:
         The file that is written, and the receipt.
     """
-    (folder / "positions").write_text(text)
-    body = {
-        "name": "moved",
-        "source": {"properties": {"bootstrap.servers": lab.old_bootstrap}},
-        "target": {"properties": {"bootstrap.servers": lab.new_bootstrap}},
-        "link": "other",
-        "writers": "mirror-only",
-        "positions": [
-            {"name": "filed", "file": "./positions", "belongs_to": "old"} | ({"shape": shape} if shape else {})
-        ],
-        "write_roots": ["."],
-        "spark": {"master": "local[2]"},
-    }
-    migration, plan, written = folder / "m.yaml", folder / "plan.json", folder / "written"
-    migration.write_text(yaml.safe_dump(body))
-    given = ("--migration", migration, "--json")
-    compared = call("compare", "--checkpoint", "filed", *given).answered()
-    assert {row["exactness"] for row in compared["partitions"]} == {"EXACT"}
-    target = ("--checkpoint", "filed", "--target", "positions-file", "--author", "ann", "--out", plan)
-    assert call("draft", *target, *given).answered()["positions"]
-    assert call("keygen", "--out", folder / "rea", "--as", "rea").code == 0
-    signing = ("--key", folder / "rea", "--as", "rea", "--out", folder / "approval.json")
-    assert call("sign", plan, *signing).code == 0
-    signed = ("--approval", folder / "approval.json", "--trust", folder / "rea.pub")
-    place = ("--output", written, "--receipt", folder / "receipt.json", "--execute")
-    receipt = call("apply", plan, *signed, *place, *given).answered()
-    verified = call("verify", folder / "receipt.json", *given).answered()
-    assert {each["turnout"] for each in verified["positions"]} == {"CONFIRMED"}
-    return written, receipt
+    return FileMove.of(lab, folder, text, shape).run()
 
 
 @pytest.mark.parametrize("names", [("filed-one",), ("filed-first", "filed-second")], ids=["one group", "two groups"])
@@ -154,7 +173,51 @@ def test_starting_offsets_of_spark_are_moved_and_a_query_begins_there(filled: La
     assert read == UNREAD, "every record that was not read, once, in order"
 
 
-def test_mirrormakers_own_checkpoints_are_read_as_its_formatter_prints_them(sample: Path, lab: Lab) -> None:
+OFFSET, MOVED_OFFSET = POSITIONS[ORDERS], MOVED[ORDERS][0]
+SEGMENT: Final = {
+    "segment.name": "filed__0__4__20260301T1504Z",
+    "segment.realtime.startOffset": "200",
+    "segment.realtime.endOffset": str(OFFSET),
+    "segment.realtime.status": "DONE",
+}
+CHECKPOINT: Final = (
+    f"Checkpoint{{consumerGroupId=filed-mirror, topicPartition={ORDERS}-0, upstreamOffset={OFFSET}, "
+    f"downstreamOffset={MOVED_OFFSET}, metadata=}}\n"
+)
+PRINTED: Final = {
+    "offsets-json": f'{{"{ORDERS}":{{"0":%d}}}}\n',
+    "druid-supervisor": f'{{"type":"kafka","partitions":{{"type":"end","stream":"{ORDERS}",'
+    '"partitionOffsetMap":{"0":%d}}}\n',
+    "hudi": f"{ORDERS},0:%d\n",
+}
+"""Files of the shapes whose systems do not run here, with the offset to be filled in."""
+READ_ONLY: Final = {f"pinot-segments:{ORDERS}": json.dumps(SEGMENT), "mirror-checkpoints": CHECKPOINT}
+"""Files of the shapes that their systems take no offsets in."""
+
+
+@pytest.mark.parametrize("shape", PRINTED)
+def test_a_shape_whose_system_does_not_run_here_is_proven_and_printed_back(
+    shape: str, filled: Lab, tmp_path: Path
+) -> None:
+    written, _ = moved(filled, tmp_path, PRINTED[shape] % OFFSET, shape)
+
+    assert written.read_text() == PRINTED[shape] % MOVED_OFFSET
+    again = json.loads(call("inspect", f"{written}#{shape}", "--json").out)
+    assert [at["offset"] for source in again["sources"] for at in source["positions"]] == [str(MOVED_OFFSET)]
+
+
+@pytest.mark.parametrize("shape", READ_ONLY)
+def test_a_shape_that_no_system_takes_offsets_in_is_proven_and_moves_into_a_group_that_goes_on(
+    shape: str, filled: Lab, tmp_path: Path
+) -> None:
+    group = f"filed-{shape.partition(':')[0]}"
+    FileMove.of(filled, tmp_path, READ_ONLY[shape], shape, f"consumer-group:{group}").run()
+
+    assert committed(filled.new_bootstrap, group) == {ORDERS: MOVED[ORDERS]}
+    assert read_on(filled.new_bootstrap, group, [ORDERS], N - OFFSET) == {ORDERS: UNREAD[ORDERS]}
+
+
+def test_mirrormakers_own_checkpoints_are_read_and_proven_as_its_formatter_prints_them(sample: Path, lab: Lab) -> None:
     text = run(
         lab,
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
@@ -163,9 +226,10 @@ def test_mirrormakers_own_checkpoints_are_read_as_its_formatter_prints_them(samp
         *("--formatter", "org.apache.kafka.connect.mirror.formatters.CheckpointFormatter"),
     )
     lines = [line for line in text.splitlines() if line.startswith("Checkpoint")]  # the lab's tools log there too
-    (sample.parent / "checkpoints.txt").write_text("\n".join(lines))
+    file = sample.parent / "checkpoints.txt"
+    file.write_text("\n".join(lines))
 
-    read = json.loads(call("inspect", sample.parent / "checkpoints.txt", "--json").out)
+    read = json.loads(call("inspect", file, "--json").out)
 
     upstream = {source["id"]: source["positions"] for source in read["sources"]}
     assert "mirror-checkpoints:orders-etl" in upstream
@@ -175,3 +239,9 @@ def test_mirrormakers_own_checkpoints_are_read_as_its_formatter_prints_them(samp
     for at in upstream["mirror-checkpoints:orders-etl"]:
         commit_there = group[TopicPartition(at["topic"], at["partition"])]
         assert int(at["offset"]) <= commit_there, "a checkpoint is never ahead of the commit"
+
+    compared = call("compare", "--migration", sample, "--positions", file, "--json").answered()
+    rows = {(row["source"], row["topic"], row["partition"]): row for row in compared["partitions"]}
+    for at in upstream["mirror-checkpoints:orders-etl"]:
+        row = rows["mirror-checkpoints:orders-etl", at["topic"], at["partition"]]
+        assert (row["old_offset"], row["exactness"]) == (at["offset"], "EXACT")

@@ -132,6 +132,18 @@ def test_an_answer_lets_a_way_apply() -> None:
     assert judged(drained, needs_retained_data=False)["producers-first"].applies
 
 
+@with_cases(
+    ("way", "told"),
+    [
+        ("savepoint-edit", "with connectors up to 5.0.0 other initializers reset it"),
+        ("savepoint-edit", "later ones that have FLINK-39888 do as the job's own `auto.offset.reset` says"),
+        ("new-operator-uid", "a vendor's connector has the option `restore.mode`"),
+    ],
+)
+def test_what_depends_on_the_connectors_release_is_said_with_it(way: str, told: str) -> None:
+    assert [need for need in judged(savepoint())[way].kind.needs if told in need]
+
+
 def test_what_nobody_stated_is_asked_and_an_answer_ends_the_asking() -> None:
     answered = {
         "sql": False,

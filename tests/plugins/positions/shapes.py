@@ -152,3 +152,50 @@ EXAMPLES: Final = {
     ),
 }
 """By what they are called in tests."""
+
+DOCUMENTED: Final = {
+    "Druid: reset offsets for a supervisor, where the supervisor resumes at 100 and 650": Example(
+        shape="druid-supervisor",
+        text='{"type":"kafka","partitions":{"type":"end","stream":"ads_media_stream",'
+        '"partitionOffsetMap":{"0":100, "2": 650}}}',
+        positions=(("", "ads_media_stream", 0, 100), ("", "ads_media_stream", 2, 650)),
+    ),
+    "Pinot: the metadata of a segment of 101,912 rows from 100,000 on": Example(
+        shape="pinot-segments",
+        text=json.dumps(
+            {
+                "segment.crc": "1090576205",
+                "segment.creation.time": "1646147045318",
+                "segment.end.time": "1646147463422",
+                "segment.flush.threshold.size": "101912",
+                "segment.index.version": "v3",
+                "segment.name": "events__0__1__20220301T1504Z",
+                "segment.realtime.download.url": "http://localhost:9000/segments/events/events__0__1__20220301T1504Z",
+                "segment.realtime.endOffset": "201912",
+                "segment.realtime.numReplicas": "1",
+                "segment.realtime.startOffset": "100000",
+                "segment.realtime.status": "DONE",
+                "segment.start.time": "1646147042226",
+                "segment.table.name": "events",
+                "segment.time.unit": "MILLISECONDS",
+                "segment.total.docs": "101912",
+                "segment.type": "REALTIME",
+            }
+        ),
+        positions=(("", "events", 0, 201_912),),
+        part="pinot-segments:events",
+    ),
+    "Hudi: the explicit form of --checkpoint": Example(
+        shape="hudi",
+        text="users.public.transactions,0:106600",
+        positions=(("", "users.public.transactions", 0, 106_600),),
+    ),
+    "Flink: scan.startup.specific-offsets": Example(
+        shape="flink-specific-offsets",
+        text="'topic' = 'user_behavior', 'scan.startup.specific-offsets' = "
+        "'partition:0,offset:42;partition:1,offset:300'",
+        positions=(("", "user_behavior", 0, 42), ("", "user_behavior", 1, 300)),
+    ),
+}
+"""The examples of the systems' own pages: Druid's Supervisor API, Pinot's recipe on segment thresholds, the answer to
+issue 8522 of Hudi, and Flink's page on the Kafka SQL connector."""

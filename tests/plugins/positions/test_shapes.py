@@ -23,7 +23,7 @@ from offsetwise.plugins.positions.engine.shape import Row
 from offsetwise.plugins.positions.engine.shapes import SHAPES, named
 from tests.commands import call
 from tests.gates import PART
-from tests.plugins.positions.shapes import BOTH, EXAMPLES, At, segment
+from tests.plugins.positions.shapes import BOTH, DOCUMENTED, EXAMPLES, At, segment
 from tests.with_cases import with_cases
 
 HIGHEST: Final = 2**63 - 1
@@ -70,6 +70,15 @@ def test_it_is_printed_back_byte_by_byte_where_its_system_takes_offsets(name: st
         assert shape.text(rows) == (example.text if example.printed is None else example.printed)
 
 
+@with_cases("name", DOCUMENTED)
+def test_the_example_of_a_systems_documentation_is_read_as_it_says(name: str, tmp_path: Path) -> None:
+    example = DOCUMENTED[name]
+    read = read_checkpoint(written(tmp_path, example.text, example.part))
+
+    assert read_positions(read) == example.positions
+    assert {named(source.id)[0] for source in read.sources} == {example.shape}
+
+
 def test_printed_positions_are_read_as_they_were_printed(tmp_path: Path) -> None:
     chosen = Random(7)
     for shape in SHAPES.values():
@@ -101,6 +110,15 @@ def test_inspect_reads_a_file_in_words_and_as_json(tmp_path: Path) -> None:
     assert "The file has 2 positions in 1 topic, in the shape kafka-consumer-groups-csv" in " ".join(shown.split())
     assert "orders-0     1,050" in shown
     assert [(at["partition"], at["offset"]) for at in told["sources"][0]["positions"]] == [(0, "1050"), (1, "950")]
+
+
+@with_cases("name", EXAMPLES)
+def test_inspect_reads_a_file_of_every_shape(name: str, tmp_path: Path) -> None:
+    example = EXAMPLES[name]
+    told = json.loads(call("inspect", written(tmp_path, example.text, example.part), "--json").out)
+
+    offsets = [int(at["offset"]) for source in told["sources"] for at in source["positions"]]
+    assert sorted(offsets) == sorted(at[3] for at in example.positions)
 
 
 def test_a_file_that_two_shapes_fit_is_refused_with_both_names(tmp_path: Path) -> None:
@@ -146,6 +164,8 @@ BAD: Final[list[tuple[str, str, str]]] = [
     (JSON, "{}", "expected at least one position, found none"),
     (JSON, "[]", "expected an object of topics"),
     ("spark-starting-offsets", '{"orders":{"0":-1}}', "found -1, which is latest and no position"),
+    # The example of Spark's documentation
+    ("spark-starting-offsets", '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}', "topicA-1, .* latest and no position"),
     ("spark-starting-offsets", '{"orders":{"0":-2}}', "found -2, which is earliest and no position"),
     (CSV, "orders,0,1050.5\n", "line 1: expected the offset of orders-0, .*, found '1050.5'"),
     (CSV, "orders,0,9223372036854775808\n", "line 1: .*found '9223372036854775808'"),
@@ -184,8 +204,44 @@ BAD: Final[list[tuple[str, str, str]]] = [
     ("pinot-segments:orders", '{"_segmentToConsumingInfoMap":{}}', "rows in the servers' memory"),
     ("pinot-segments:orders", json.dumps(segment(10_003, 0, start=0, end=5)), "partition group 10003 of another one"),
     ("pinot-segments:orders", '{"orders_OFFLINE_0":{"segment.crc":"1"}}', "found 'orders_OFFLINE_0' None"),
+    (
+        "pinot-segments:orders",
+        json.dumps([segment(0, 3, start=0, end=5), segment(0, 3, start=0, end=9)]),
+        "expected each segment once, found orders__0__3__20220301T1504Z at 5 and at 9",
+    ),
+    (
+        "pinot-segments:orders",
+        json.dumps({name: segment(0, 3, start=0, end=5) for name in ("a__0__3__T", "b__0__4__T")}),
+        "expected the segments of one table, found a and b",
+    ),
+    (
+        "pinot-segments:orders",
+        json.dumps([segment(0, 3, start=0, end=5), "orders__1__0__T"]),
+        "DONE or IN_PROGRESS, found 'orders__1__0__T' None",
+    ),
+    (
+        "pinot-segments:orders",
+        json.dumps(segment(0, 3, start=0, end=5) | {"segment.realtime.status": "COMMITTING"}),
+        "DONE or IN_PROGRESS, found .* 'COMMITTING'",
+    ),
     ("hudi", "orders,0:1050,1", "expected PARTITION:OFFSET, found '1'"),
     ("hudi", "orders,0:1,0:2", "found orders-0 at 1 and at 2"),
+    ("flink-specific-offsets:orders", "partition:0,offset:1;partition:0,offset:2", "found orders-0 at 1 and at 2"),
+    (
+        "connect-offsets",
+        '{"offsets":['
+        + ",".join(
+            f'{{"partition":{{"kafka_topic":"orders","kafka_partition":0}},"offset":{{"kafka_offset":{offset}}}}}'
+            for offset in (1, 2)
+        )
+        + "]}",
+        "found orders-0 at 1 and at 2",
+    ),
+    (
+        "druid-supervisor",
+        '{"type":"kafka","partitions":{"type":"end","stream":"orders","partitionOffsetMap":{"0":1,"0":2}}}',
+        "the key '0' appears twice",
+    ),
     ("hudi", "orders", "expected at least one position, found none"),
     ("hudi:orders", "orders,0:1", "the shape is named alone"),
     ("flink-specific-offsets", "partition:0,offset:42", "found 0 topics"),
@@ -214,6 +270,16 @@ def test_what_cannot_be_used_is_said_and_nothing_of_the_file_is_used(
 
     assert caught.value.problem.endswith("No position was used.")
     assert caught.value.fix == SHAPES[named(part)[0]].take
+
+
+@with_cases("bad", ["1050.5", "1.05e3", "9223372036854775808", "-3", "١٠٥٠", "0x41a"])
+@with_cases("name", [name for name, example in EXAMPLES.items() if any(at[3] == 1050 for at in example.positions)])
+def test_what_is_no_offset_is_refused_in_every_shape(name: str, bad: str, tmp_path: Path) -> None:
+    example = EXAMPLES[name]
+    assert "1050" in example.text
+
+    with pytest.raises(CheckpointError, match="No position was used"):
+        read_checkpoint(written(tmp_path, example.text.replace("1050", bad), example.part or example.shape))
 
 
 @with_cases("name", EXAMPLES)

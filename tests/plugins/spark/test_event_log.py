@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.errors import StorageError
+from offsetwise.plugins.spark.engine import event_log
 from offsetwise.plugins.spark.engine.event_log import read_event_log, read_log_files
 from offsetwise.plugins.spark.engine.event_log.blocks import (
     CODECS,
@@ -223,6 +224,17 @@ def test_a_long_line_is_refused_and_not_collected(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="lines of at most 16,777,216 bytes, found a longer one"):
         read(tmp_path / "log", app__zstd=zstd_stream([b"x" * (17 * 1024 * 1024)]))
     assert time.process_time() - begun < LONGEST_S
+
+
+def test_a_log_of_more_text_than_is_read_is_refused_where_it_passes_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "MAX_TEXT_BYTES", 1_000_000)
+    line = b"x" * 999 + b"\n"
+
+    read(tmp_path / "log", app__zstd=zstd_stream([line * 1_000]))
+    with pytest.raises(StorageError, match="an event log of at most 1,000,000 bytes, decompressed; found more"):
+        read(tmp_path / "larger", app__zstd=zstd_stream([line * 1_000, b"y\n"]))
 
 
 def test_a_compacted_file_stands_for_those_before_it(tmp_path: Path) -> None:

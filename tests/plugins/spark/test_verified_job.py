@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,7 @@ from offsetwise.plugins.spark.engine.event_log import read_event_log
 from offsetwise.position import offset_of
 from tests.apply.plans import COPY, IN_PLACE, PENDING, SEEDED
 from tests.jobs import APPLICATION, EVENTS, QUERY, answering, events, spark
-from tests.plugins.connect.service import says, sends
+from tests.plugins.connect.service import Handler, endless, half, says, sends
 from tests.test_verify import Applied
 from tests.with_cases import with_cases
 
@@ -237,6 +238,8 @@ BAD: Final[dict[str, tuple[Any, str]]] = {
     "another service": ({"jobs": []}, "expected a list of applications as Spark answers"),
     "starting up": (sends(b"<h1>Spark is starting up. Please wait</h1>"), "expected JSON of Spark"),
     "a redirect": (says(302, None, Location="/"), "a redirect (HTTP 302)"),
+    "without end": (endless, "it sends more than 16,777,216 bytes"),
+    "half an answer": (half, "bytes before the length that it states"),
 }
 
 
@@ -277,6 +280,19 @@ def history(asked: Asked, log: Any) -> dict[str, Any]:
     return spark(asked.query_id, first=asked.first) | {f"/api/v1/applications/{APPLICATION}/logs": log}
 
 
+HUGE_BYTES: Final = 257 * 1024 * 1024
+
+
+def huge(handler: Handler) -> None:
+    """Send more than an event log may have."""
+    handler.send_response(200)
+    handler.end_headers()
+    handler.close_connection = True
+    with suppress(OSError):  # nobody listens any more
+        for _ in range(HUGE_BYTES // (1024 * 1024)):
+            handler.wfile.write(bytes(1024 * 1024))
+
+
 def zip_of(*files: tuple[str, bytes]) -> bytes:
     data = BytesIO()
     with ZipFile(data, "w") as archive:
@@ -305,8 +321,10 @@ def test_a_history_server_sends_the_event_log_too(asked: Asked, add: int, origin
         (says(500, {}), "found HTTP 500"),
         (says(302, None, Location="/"), "found a redirect"),
         (sends(zip_of(("app-1", b""), ("app-2", b""))), "found 2: app-1, app-2"),
+        (huge, "it sends more than 268,435,456 bytes"),
+        (half, "bytes before the length that it states"),
     ],
-    ids=["of an application that runs", "missing", "a page", "an error", "a redirect", "two logs"],
+    ids=["of an application that runs", "missing", "a page", "an error", "a redirect", "two logs", "huge", "half"],
 )
 def test_without_its_event_log_a_query_is_judged_by_its_batches(asked: Asked, log: Any, told: str) -> None:
     verified = asked.rest(history(asked, log))

@@ -313,9 +313,8 @@ def choose(answer: Answered, rows: tuple[PartitionComparison, ...], colours: Pal
 
 
 def _downloads(answer: Answered, rows: tuple[PartitionComparison, ...]) -> None:
-    with downloads.to_the_right_of(
-        f":gray[{part(len(rows), len(answer.value.partitions), terms.said('partition'))}. Select a row to see its proof.]"
-    ):
+    shown = part(len(rows), len(answer.value.partitions), terms.said("partition"))
+    with downloads.to_the_right_of(f":gray[{shown}. Select a row to see its proof.]"):
         for text, make in (
             ("CSV", lambda: compare_table.csv(rows)),
             ("JSON", lambda: compare_table.json(answer.value, rows)),

@@ -138,7 +138,8 @@ _NEW_UID: Final = Way(
     keeps=("the state of all other operators", "the positions"),
     gives_up=("the state of the source",),
     needs=(
-        "a job in code that sets uids: SQL cannot",
+        "a job in code that sets uids: SQL cannot, but where a vendor's connector has the option `restore.mode`, which "
+        "restores with the group's offsets and the uids as they are",
         "a new uid for the source, which starts at `OffsetsInitializer.committedOffsets()`",
         "a group without members, and a start before its offsets expire",
     ),

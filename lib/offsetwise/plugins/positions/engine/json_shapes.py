@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ _BY_TOPIC: Final = re.compile(rb'\s*\{\s*"[^"\\]{1,249}"\s*:\s*\{\s*"' + _TYPES 
 _CONNECT: Final = re.compile(rb'\s*\{\s*"offsets"\s*:\s*\[')
 _DRUID: Final = re.compile(rb'"(partitionOffsetMap|partitionSequenceNumberMap|latestOffsets)"\s*:')
 _PINOT: Final = re.compile(rb'"(segment\.realtime\.(start|end)Offset|_segmentToConsumingInfoMap)"\s*:')
-_SEGMENT: Final = re.compile(r".+__([0-9]{1,9})__([0-9]{1,9})__[0-9TZ]+")
+_SEGMENT: Final = re.compile(r"(?P<table>.+)__(?P<partition>[0-9]{1,9})__(?P<sequence>[0-9]{1,9})__[0-9TZ]+")
 """`LLCSegmentName`: table, partition group, sequence number, time of creation."""
 _FOR_OPTION: Final = {"-1": "latest", "-2": "earliest"}
 """What Spark's option takes for no position."""
@@ -150,11 +150,28 @@ def _print_druid(rows: Sequence[Row]) -> str:
     return _dumped({"type": "kafka", "partitions": {"type": "end", "stream": topic, "partitionOffsetMap": offsets}})
 
 
-def _segments(body: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
+def _segments(body: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(body, dict) and "segment.realtime.status" not in body:
         return [(str(name), value) for name, value in body.items()]
     listed = body if isinstance(body, list) else [body]
-    return [(str(value.get("segment.name")), value) for value in listed if isinstance(value, dict)]
+    return [(str(value.get("segment.name") if isinstance(value, dict) else value), value) for value in listed]
+
+
+def _segment(name: str, metadata: Any) -> tuple[str, int, int, int]:
+    """Return table, partition, sequence number and offset of a segment."""
+    match = _SEGMENT.fullmatch(name)
+    status = metadata.get("segment.realtime.status") if isinstance(metadata, dict) else None
+    if match is None or status not in ("DONE", "IN_PROGRESS"):
+        raise ValueError(
+            f"expected segments TABLE__PARTITION__SEQUENCE__TIME that are DONE or IN_PROGRESS, found {name[:60]!r} "
+            f"{status!r}"
+        )
+    partition = int(match["partition"])
+    if partition >= _GROUPS_OF_A_STREAM:
+        raise ValueError(f"expected a table of one topic, found partition group {partition} of another one")
+    key = f"segment.realtime.{'endOffset' if status == 'DONE' else 'startOffset'}"
+    offset = whole(metadata.get(key), f"{key} of {name[:200]}")
+    return match["table"], partition, int(match["sequence"]), offset
 
 
 def _pinot(data: bytes, word: str) -> Iterator[Row]:
@@ -166,23 +183,18 @@ def _pinot(data: bytes, word: str) -> Iterator[Row]:
             "expected the metadata of segments, found consumingSegmentsInfo: those offsets are of rows in the servers' "
             "memory, which no segment keeps yet"
         )
-    newest: dict[int, tuple[int, int]] = {}
+    tables = set[str]()
+    offsets: dict[int, dict[int, int]] = {}
     for name, metadata in _segments(body):
-        match = _SEGMENT.fullmatch(name)
-        status = metadata.get("segment.realtime.status") if isinstance(metadata, dict) else None
-        if match is None or status not in ("DONE", "IN_PROGRESS"):
-            raise ValueError(
-                f"expected segments TABLE__PARTITION__SEQUENCE__TIME that are DONE or IN_PROGRESS, found {name[:60]!r} "
-                f"{status!r}"
-            )
-        partition, sequence = int(match[1]), int(match[2])
-        if partition >= _GROUPS_OF_A_STREAM:
-            raise ValueError(f"expected a table of one topic, found partition group {partition} of another one")
-        key = f"segment.realtime.{'endOffset' if status == 'DONE' else 'startOffset'}"
-        offset = whole(metadata.get(key), f"{key} of {name[:200]}")
-        newest[partition] = max(newest.get(partition, (-1, 0)), (sequence, offset))
-    for partition, (_, offset) in newest.items():
-        yield Row("", topic, partition, offset)
+        table, partition, sequence, offset = _segment(name, metadata)
+        tables.add(table)
+        if len(tables) > 1:
+            raise ValueError(f"expected the segments of one table, found {' and '.join(sorted(tables))[:200]}")
+        before = offsets.setdefault(partition, {}).setdefault(sequence, offset)
+        if before != offset:
+            raise ValueError(f"expected each segment once, found {name[:200]} at {before} and at {offset}")
+    for partition, by_sequence in offsets.items():
+        yield Row("", topic, partition, by_sequence[max(by_sequence)])
 
 
 def _patch(name: str, groups: Sequence[str]) -> str:  # noqa: ARG001 - as of every shape

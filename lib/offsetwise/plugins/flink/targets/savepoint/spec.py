@@ -74,8 +74,9 @@ _EDIT: Final = Way(
         "the job is stopped with a savepoint in the canonical format",
         "an empty folder under a write root",
         "for the first start the initializer `committedOffsets(NONE)`, in SQL the mode `group-offsets` with "
-        "`auto.offset.reset` none, so that a position that retention has deleted stops the job: other initializers "
-        "reset it, but for connectors with FLINK-39888, where the job's own `auto.offset.reset` wins",
+        "`auto.offset.reset` none, so that a position that retention has deleted stops the job: with connectors up to "
+        "5.0.0 other initializers reset it, whatever the property says; later ones that have FLINK-39888 do as the "
+        "job's own `auto.offset.reset` says",
     ),
     stop=STOP,
     start=START_FROM_COPY,
