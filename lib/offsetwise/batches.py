@@ -188,6 +188,7 @@ def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) ->
 
 
 def facts(history: History, lanes: slice = slice(None)) -> tuple[BatchFact, ...]:
+    """Return one fact per retained batch, ascending, counted over these lanes."""
     batch_facts = []
     for row, batch in enumerate(history.batches):
         before = history.batches[row - 1] if row else None

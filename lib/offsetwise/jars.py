@@ -86,6 +86,7 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
 
 
 def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, hex."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 

@@ -194,6 +194,7 @@ def _patterns() -> Mapping[str, regex.Pattern[str]]:
 
 @lru_cache(maxsize=4096)
 def _scripts(character: str) -> frozenset[str]:
+    """Return the scripts that a character is written in; none for one that belongs to all."""
     if character.isascii():
         return frozenset({"Latin"}) if character.isalpha() else frozenset()
     return frozenset(name for name, pattern in _patterns().items() if pattern.match(character))

@@ -79,6 +79,7 @@ def offset_of(position: Position) -> int:
 
 
 def offset_or_none(position: Position | None) -> int | None:
+    """Return the offset that a position of Kafka is; None for what is unknown, or of another stream."""
     return position if isinstance(position, int) else None
 
 

@@ -348,6 +348,7 @@ def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) ->
 
 
 def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str:
+    """Explain why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
     of_start = offset == position.offset
     saved_ms, skew_s = (
         position.of.saved_ms if of_start else position.of.planned_batch_ms,

@@ -103,6 +103,7 @@ def _copy(source: str, tree: Tree, folder: str, edits: Edits, *, disk: Disk, lin
 
 
 def _new_folders(path: str, known: Collection[str]) -> list[str]:
+    """Return the folders above a file that are not there yet, the outermost first."""
     parts = path.split("/")[:-1]
     above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
     return [folder for folder in above if folder not in known]

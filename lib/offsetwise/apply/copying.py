@@ -113,6 +113,7 @@ class CopyWriter(Writer):
 
 
 def _names(plan: Plan, context: Context) -> Iterable[str]:
+    """Return the names in the original; none where it cannot be read any more."""
     try:
         return [entry.name for entry in open_tree(requirement(plan).uri, roots=context.read_roots).entries()]
     except OffsetwiseError:

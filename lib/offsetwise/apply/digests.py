@@ -15,6 +15,7 @@ from offsetwise.storage.folders import MAX_READ_BYTES
 
 
 def sha256(data: bytes) -> str:
+    """Return the digest of bytes, hex."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -134,6 +134,7 @@ class Journal:
 
     @property
     def steps(self) -> tuple[int, ...]:
+        """The steps that began, ascending."""
         return tuple(sorted(self._records))
 
     def record(self, step: int) -> StepRecord:

@@ -81,6 +81,8 @@ class _Bucket:
         }
 
     def read(self, path: str) -> bytes | None:
+        """Return an object's bytes; None where there is none."""
+
         def request() -> bytes | None:
             try:
                 return bytes(self.tree.fs.cat_file(self._at(path)))

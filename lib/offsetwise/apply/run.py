@@ -51,6 +51,7 @@ class ApplyOrder:
 
     @property
     def digest(self) -> str:
+        """The plan's digest, hex."""
         return digest_of(self.plan_bytes)
 
 
@@ -62,6 +63,7 @@ class Tools:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def time(self) -> str:
+        """Return the time, ISO 8601, UTC."""
         return time_of(self.now())
 
 
@@ -172,6 +174,7 @@ def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
 
 
 def require_held(order: ApplyOrder, preview: DryRun, receipt: str) -> None:
+    """Go on only if a dry run found that everything holds; see `recheck.require`."""
     with telling_of_earlier(order, receipt):
         require(order.digest, preview.held)
 
@@ -234,6 +237,7 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
 
 
 def _require(order: ApplyOrder, results: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
+    """Go on only if everything holds, or those who approved it accepted that it cannot be proven any more."""
     results = accepted(results, approvers, order.policy.required)
     require(order.digest, results)
     require_needed(order.digest, results, approvers)

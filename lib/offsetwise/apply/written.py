@@ -47,6 +47,8 @@ def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes
 
 
 def folder_changed(step: ReceiptStep) -> str | None:
+    """Describe what in a local folder is no longer as a step wrote it; None where all is."""
+
     def at(path: str) -> str:
         return below(step.place, path)
 
@@ -55,11 +57,13 @@ def folder_changed(step: ReceiptStep) -> str | None:
 
 
 def foreign_names(names: Iterable[str], own: Container[str]) -> str | None:
+    """Describe what stands among a plan's own files that it did not put there; None where nothing does."""
     other = next((name for name in sorted(names) if name not in own), None)
     return None if other is None else f"{other[:300]} is there, and is no part of what was written."
 
 
 def names_below(folder: str) -> Iterator[str]:
+    """Yield every file and link below a folder, relative to it."""
     for above, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(above, name))]
         yield from (os.path.relpath(os.path.join(above, name), folder) for name in (*files, *links))

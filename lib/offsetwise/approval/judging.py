@@ -289,6 +289,7 @@ def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
 
 
 def _of_another(what: str, said: Statement, case: _Case) -> NotApprovedError:
+    """Return the error of an approval that says nothing of this plan."""
     plan, result = f"{case.digest[:12]}…", f"plan {said.plan_digest[:12]}…"
     if said.plans:
         result = f"the {many(len(said.plans), 'plan')} of set {said.plan_digest[:12]}…"
@@ -328,6 +329,7 @@ def _check_times(what: str, said: Statement, case: _Case) -> None:
 
 
 def _wrong_time(said: Statement, case: _Case, at: datetime) -> tuple[str, str] | None:
+    """Explain why an approval is not good at a time, and what to do; None where it is."""
     begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(at)
     if said.expires_at <= said.approved_at:
         message, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN

@@ -49,6 +49,8 @@ Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Shape(BaseModel):
+    """What a file or a part of one must look like."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 

@@ -46,6 +46,7 @@ def named(texts: Sequence[str], reasons: Sequence[str]) -> dict[TopicPartition, 
 
 
 def accepted(reasons: Mapping[TopicPartition, str]) -> tuple[AcceptedUnproven, ...]:
+    """Return what is signed of them, in the order of their names."""
     return tuple(
         AcceptedUnproven(topic=at.topic, partition=at.partition, reason=reason.strip())
         for at, reason in sorted(reasons.items())
@@ -59,6 +60,7 @@ def acceptable(position: PlannedPosition) -> bool:
 
 
 def why_not(plan: Plan, requested: Sequence[AcceptedUnproven]) -> str | None:
+    """Describe in a sentence why these may not be accepted; None where they may."""
     positions: dict[TopicPartition, list[PlannedPosition]] = {}
     for position in plan.positions:
         positions.setdefault(position.topic_partition, []).append(position)

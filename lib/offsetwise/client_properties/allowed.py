@@ -160,9 +160,11 @@ class ClientProperties(dict[str, str]):
     __str__ = __repr__
 
     def hides(self, name: str) -> bool:
+        """Return whether the value of a property must never be shown."""
         return name in self.referred or is_secret(name)
 
     def masked(self, text: str) -> str:
+        """Return a text, a message of Spark's perhaps, without any value that must never be shown."""
         return _without(self._hidden(), text)
 
     def _hidden(self) -> set[str]:
@@ -180,5 +182,6 @@ def _without(values: Iterable[str], text: str) -> str:
 
 
 def is_secret(name: str) -> bool:
+    """Return whether a property's value must never be shown, by its name in either client, in Spark or in Hadoop."""
     known = ALLOWED.get(name)
     return (known is not None and known.kind is Kind.SECRET) or bool(_SECRET.search(name))

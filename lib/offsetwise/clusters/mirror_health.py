@@ -32,6 +32,7 @@ class Mirrored:
 
     @property
     def apart(self) -> int | None:
+        """How many more offsets the old log holds behind the sync than the new one; None where either is unknown."""
         return None if self.old_behind is None or self.new_behind is None else self.old_behind - self.new_behind
 
 

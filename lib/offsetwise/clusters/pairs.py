@@ -31,6 +31,7 @@ class TopicPair:
 
     @property
     def name(self) -> str:
+        """The old name, or the new one of a topic that only the new cluster has."""
         return self.old_name or self.new_name or ""
 
     @property
@@ -62,6 +63,7 @@ def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[Topic
 
 
 def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
+    """Return the differences of the two topics; nothing where one of them was not read."""
     if pair.old is None or pair.new is None:
         return _missing(pair) if pair.both_read else ()
     if not pair.described:

@@ -105,6 +105,7 @@ class Scene:
         return self.live and self.translate is not None
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
+        """Return what a log holds; None where the cluster has no such partition."""
         return self.partitions[cluster].log(topic, partition)
 
     def twins(self, topic: str) -> Twins:

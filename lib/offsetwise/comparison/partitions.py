@@ -21,6 +21,7 @@ class PartitionIndex:
         self._logs: Final[dict[str, Mapping[int, LogRange]]] = {}
 
     def get(self, at: TopicPartition) -> PartitionState | None:
+        """Return the state of a partition; None where the cluster has no such one."""
         states = self._states.get(at.topic)
         if states is None:
             states = {state.partition: state for state in self._partitions(at.topic)}
@@ -39,6 +40,7 @@ class PartitionIndex:
         return _UNREAD if unread is not None and unread.error else None
 
     def log(self, topic: str, partition: int) -> LogRange | None:
+        """Return what a log holds; None where the cluster has no such partition."""
         log = self.logs(topic).get(partition)
         return self.unlisted(topic) if log is None else log
 
@@ -64,4 +66,5 @@ class Twins:
         return {*self._old, *self._new}
 
     def logs(self, partition: int) -> tuple[LogRange | None, LogRange | None]:
+        """Return what the old and the new log hold; None where the cluster has no such partition."""
         return self._old.get(partition, self._unlisted_old), self._new.get(partition, self._unlisted_new)

@@ -95,6 +95,7 @@ class ReadSubject(Subject):
         return () if self.kinds is not None and source.kind not in self.kinds else source.undecided
 
     def completed(self, snapshot: Snapshot, migration: Migration) -> Snapshot:
+        """Return a snapshot with what only its positions tell of partitions; see `ports.stream.Complete`."""
         sources = () if self.read is None else self.read.sources
         positions: list[SourcePosition] = []
         ranges: dict[str, tuple[ShardRange, ...]] = {}

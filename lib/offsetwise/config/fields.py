@@ -37,6 +37,7 @@ def _absolute(value: str, info: ValidationInfo) -> str:
 
 
 def folder_of(info: ValidationInfo) -> str | None:
+    """Return the folder of the file that is read; None where no file is."""
     base = (info.context or {}).get("base")
     return None if base is None else str(base)
 

@@ -169,6 +169,7 @@ class Migration(Section):
 
     @property
     def all_jobs(self) -> tuple[Subject, ...]:
+        """Every job, in the order of the file: the checkpoints, then the groups."""
         checkpoints = (Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name) for checkpoint in self.checkpoints)
         return (*checkpoints, *(Subject(kind=SubjectKind.GROUP, name=name) for name in self.group_names))
 
@@ -293,6 +294,7 @@ class Migration(Section):
         return self.topics.rename(old_topic, self.source.alias)
 
     def old_topic(self, new_topic: str) -> str | None:
+        """Return the old topic's name of a new topic, None where no old one maps to it."""
         return self.topics.origin(new_topic, self.source.alias)
 
 

@@ -50,6 +50,7 @@ class ClusterConfig(Section):
 
     @property
     def folder(self) -> str | None:
+        """Where the file is that states it; None where no file does."""
         return self._folder
 
     @field_validator("stream")
@@ -282,6 +283,7 @@ class SparkSettings(Section):
 
     @property
     def folder(self) -> str | None:
+        """Where the file is that states it; None where no file does."""
         return self._folder
 
     @model_validator(mode="after")

@@ -56,13 +56,16 @@ class WaveConfig(Section):
 
     @property
     def not_before_ms(self) -> int | None:
+        """When it may begin, epoch ms; None where nothing is stated."""
         return None if self.not_before is None else round(self.not_before.timestamp() * 1000)
 
     @property
     def window_ms(self) -> int | None:
+        """How long it may take; None where nothing is stated."""
         return None if self.window is None else int(self.window[:-1]) * _UNIT_MS[self.window[-1]]
 
     def jobs_of(self, jobs: Sequence[Subject]) -> tuple[Subject, ...]:
+        """Return those of a migration's jobs that belong to the wave, in the order of its patterns."""
         chosen = (job for pattern in self.jobs for job in jobs if matches(pattern, job))
         return tuple(dict.fromkeys(chosen))
 

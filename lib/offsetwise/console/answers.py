@@ -93,6 +93,7 @@ class Reading(Generic[Answer]):
         self.steps[step] = (done, total)
 
     def elapsed_s(self) -> float:
+        """Return the seconds since it began."""
         return time.monotonic() - self.began_s
 
     def remaining_s(self, step: str) -> float | None:
@@ -105,6 +106,7 @@ class Reading(Generic[Answer]):
 
     @property
     def error(self) -> BaseException | None:
+        """What it failed with; None while it goes on."""
         return self.outcome.exception() if self.outcome.done() else None
 
 
@@ -160,6 +162,7 @@ class Answers:
         return reading
 
     def reading(self, question: Question[Answer]) -> Reading[Answer] | None:
+        """Return the last reading of an answer, running or failed; None if there is none or it succeeded."""
         self._admit()
         with self._lock:
             return self._readings.get(question)

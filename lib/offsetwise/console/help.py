@@ -75,6 +75,8 @@ _DEEPEST: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
+    """A stretch of a document: Markdown, or an example to copy."""
+
     text: str
     example: bool
 

@@ -32,6 +32,7 @@ class Observations:
         return alone
 
     def newest(self, migration: str, subject: Subject) -> Comparison | None:
+        """Return the last comparison of a subject, with its snapshots; None where none is kept."""
         with self._lock:
             return self._observed.get((migration, subject), (None, None))[1]
 

@@ -16,6 +16,8 @@ from offsetwise.review.exports import Destination, destination_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
+    """A migration that the browser may pick, by name only."""
+
     name: str
     old: str
     new: str

@@ -292,6 +292,7 @@ class Reader:
         self._samplers.stop(migration)
 
     def status_watch(self, migration: str) -> WatchedStatus | None:
+        """Return what looks at a migration's jobs have shown; None where nobody asked to watch them."""
         return self._statuses.watched(migration)
 
     def watch_status(self, migration: str, still_for_s: float) -> None:
@@ -303,6 +304,7 @@ class Reader:
         self._statuses.stop(migration)
 
     def recorded_cutover(self, migration: str) -> tuple[RecordedLook, ...]:
+        """Return the looks of the cutover that was recorded with a sample; empty where none was."""
         if migration not in self._samples:
             return ()
         with self._lock:

@@ -38,6 +38,7 @@ Pages = Sequence[tuple[str, str]]
 
 @st.fragment
 def draw(pages: Pages) -> None:
+    """Draw the search box. A fragment: what is typed draws nothing of the page again."""
     with guard.block("search"):
         words = search_box.typed()
         here = answers.current()
@@ -63,6 +64,7 @@ def matches(words: str, among: Iterator[SearchResult]) -> list[SearchResult]:
 
 
 def _score(query_words: Sequence[str], link: SearchResult) -> int | None:
+    """Return how far from its name a link matches, 0 for its whole name; None where a word is missing."""
     title = link["title"].lower()
     if not all(word in title or word in f"{link['kind']} {link['detail']}".lower() for word in query_words):
         return None

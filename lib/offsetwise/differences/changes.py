@@ -62,6 +62,7 @@ class Difference:
 
 
 def rank(section: str) -> tuple[int, str]:
+    """Return what a section is sorted by."""
     if section in SECTIONS:
         return SECTIONS.index(section), ""
     return len(SECTIONS) + (1 + LAST.index(section) if section in LAST else 0), section

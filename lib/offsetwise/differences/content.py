@@ -87,6 +87,7 @@ class _Where:
         return replace(self, section=_section(path), path=path, keys=(*self.keys, key) if self.path else ())
 
     def element(self, name: str) -> _Where:
+        """Return where an element of a list is. Deeper lists only add to the keys: the subject is the outermost one."""
         if self.subject is None:
             return replace(self, subject=name, keys=())
         return replace(self, keys=(*self.keys, f"[{name}]"))
@@ -173,6 +174,7 @@ def _list(before: Sequence[Json], after: Sequence[Json], where: _Where) -> Itera
 
 
 def _one_sided(element: Json, where: _Where, *, removed: bool) -> Iterator[Change]:
+    """Yield an element that only one document has."""
     headlines = {}
     if isinstance(element, dict):
         headlines = {key: text for key in _HEADLINES if (text := _text(element.get(key))) is not None}
@@ -226,6 +228,7 @@ def _name(values: Sequence[Json], identity: tuple[str, ...]) -> str:
 
 
 def _text(value: Json) -> str | None:
+    """Return a value as text; None for null and an empty list."""
     if value in (None, []):
         return None
     if isinstance(value, list):

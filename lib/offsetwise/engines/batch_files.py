@@ -27,10 +27,12 @@ class RawFile(Generic[_Parsed]):
 
     @property
     def sha256(self) -> str | None:
+        """The digest of its bytes, in hex."""
         return None if self.data is None else hashlib.sha256(self.data).hexdigest()
 
     @property
     def cut(self) -> bool:
+        """Whether `text` shows its beginning only."""
         return self.data is not None and len(self.data) > SHOWN_BYTES
 
     @property

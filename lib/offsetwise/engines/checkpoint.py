@@ -185,6 +185,7 @@ def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree |
 
 
 def _of_service(uri: str) -> CheckpointEngine | None:
+    """Return the engine that asks a service for what a URI names, such as a table; None of a path."""
     scheme = uri.partition("://")[0].lower() if "://" in uri else ""
     return next((engine for engine in engines() if scheme in engine.schemes), None)
 

@@ -107,15 +107,19 @@ class Case:
 
     @property
     def old_partition(self) -> PartitionState | None:
+        """The partition on the old cluster, None where there is none."""
         return _partition(self.old_topic, self.row.partition)
 
     @property
     def new_partition(self) -> PartitionState | None:
+        """The partition on the new cluster, None where there is none."""
         return _partition(self.new_topic, self.row.partition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCase:
+    """A topic on both clusters. None where the cluster said that it does not exist."""
+
     old_name: str
     old: TopicState | None
     new: TopicState | None

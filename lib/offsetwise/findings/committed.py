@@ -162,6 +162,7 @@ def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:
 
 
 def ask_about(transactions: Sequence[Transaction], servers: str | None) -> tuple[str, str]:
+    """Name transactions with the cluster they belong to, and give the command that asks about the first."""
     names = list(dict.fromkeys(transaction.transactional_id for transaction in transactions))
     more = f" and {many(len(names) - 1, 'more transaction')}" if len(names) > 1 else ""
     at = f" on {servers}" if servers else ""

@@ -152,6 +152,7 @@ def _distance(offset: int, end: int | None) -> int | None:
 
 
 def _state_lost(case: MigrationCase, name: str) -> str | None:
+    """Describe what of a changelog topic the application would not find on the new cluster; None for nothing."""
     old, new = _topic(case.old, name), _topic(case.new, name)
     records = _record_count(old)
     if records == 0:
@@ -174,6 +175,7 @@ def _topic(snapshot: Snapshot, name: str) -> TopicState | None:
 
 
 def _record_count(topic: TopicState | None) -> int | None:
+    """Return how many records a topic holds at most; None where it is not there, or was not read."""
     return None if topic is None or topic.error else _records(topic)
 
 

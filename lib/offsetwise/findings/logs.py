@@ -348,6 +348,7 @@ def leader_epoch_carried(case: Case) -> Iterator[str]:
 
 
 def _on_old(case: Case) -> bool:
+    """Return whether the old cluster must have the partition: the position is one of its own."""
     return case.row.old_offset is not None and case.belongs_to.cluster is not Cluster.NEW
 
 

@@ -256,6 +256,7 @@ def _last_written(case: MigrationCase) -> tuple[str, int | None]:
 
 
 def _within(offset: AnyPosition, log: LogRange) -> bool | None:
+    """Return whether an offset fits a log; None where the log was not read."""
     if log.log_start is None or log.hw is None:
         return None
     return log.log_start <= offset <= log.hw

@@ -97,6 +97,7 @@ class DeclaredFinding(FindingKind, Generic[P]):
     that says how many records, or how much time, it is about; "" where they tell nothing."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
+        """Decide it: a problem for each sentence, in the order of the function."""
         for said in self.decide(*args, **kwargs):
             message, fix = (said, "") if isinstance(said, str) else said
             yield self.problem(message, fix=fix)
@@ -180,6 +181,7 @@ def findings() -> Mapping[str, DeclaredFinding[...]]:
 
 @cache
 def decided(stage: Stage) -> tuple[DeclaredFinding[...], ...]:
+    """Return the findings of one stage, the most serious first."""
     return tuple(check for check in findings().values() if check.stage is stage)
 
 

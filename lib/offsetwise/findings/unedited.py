@@ -82,6 +82,7 @@ def confusion(case: Case) -> Iterator[str]:
 
 
 def _reused(case: Case) -> bool:
+    """Return whether the number was written for the old cluster: only then is reusing it a question."""
     known = case.row.old_offset is not None and case.starts_at is None
     return known and case.belongs_to.cluster is not Cluster.NEW
 

@@ -284,6 +284,7 @@ def jobs_of_wave(lab: Lab, wave: str) -> tuple[LabJob, ...]:
 
 
 def migration_of(lab: Lab) -> dict[str, Any]:
+    """Return the migration file: what `init` finds, and what only people know."""
     jobs = jobs_of(lab)
     return {
         "name": of.MIGRATION,

@@ -246,6 +246,7 @@ def waves_of_file() -> list[dict[str, Any]]:
 
 
 def traits_of(job: LabJob) -> dict[str, Any]:
+    """Return what only the people of a job can state about it, as the migration file's `job`."""
     if job.kind is JobKind.GROUP:
         return {"sink": "file", "tolerates_replay": False}
     if job.flink:

@@ -123,6 +123,7 @@ def create_topics(lab: Lab) -> None:
 
 
 def produce(lab: Lab, first: int, end: int) -> None:
+    """Write the records of the ticks from `first` up to `end`, which is exclusive, to the old cluster."""
     shared = {"bootstrap.servers": lab.old_bootstrap, "linger.ms": 5, "log_level": 2}
     producer = Producer(shared | {"enable.idempotence": True})
     for start in range(first, end, TICKS_PER_FLUSH):

@@ -24,6 +24,7 @@ class Total:
 
     @property
     def net(self) -> int | None:
+        """The signed sum of what is known; None where nothing is."""
         return self.left - self.past if self.known else None
 
 

@@ -65,10 +65,12 @@ class Recording:
         return "the recording"
 
     def newest_ms(self, subject: LagSubject) -> int | None:
+        """Return when the newest sample was taken; None where there is none."""
         sample = self.newest(subject)
         return None if sample is None else sample.sample.taken_at_ms
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
+        """Return the newest sample, or the newest one taken before a time; None where there is none."""
         samples = [sample for sample in self._of(subject) if before_ms is None or sample.sample.taken_at_ms < before_ms]
         return samples[-1] if samples else None
 

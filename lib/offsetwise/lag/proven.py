@@ -15,6 +15,7 @@ Proven = Mapping[Key, PartitionComparison]
 
 
 def proven_of(comparison: Comparison | None) -> Proven:
+    """Return the rows whose target offset is a proven number; none of positions that tell no number of records."""
     return {
         (row.source, row.topic, row.partition): row
         for row in (() if comparison is None else comparison.partitions)

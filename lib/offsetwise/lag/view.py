@@ -75,6 +75,7 @@ def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView |
 
 
 def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: int) -> PartitionView | None:
+    """Return one partition in the stretch of time before the newest sample; None where there is no sample."""
     end_ms = archive.newest_ms(subject)
     if end_ms is None:
         return None

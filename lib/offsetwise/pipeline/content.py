@@ -210,6 +210,7 @@ class ContentMatch:
         return results | self._settled(results, cuts, latest)
 
     def _hopeful(self, requests: dict[Ask, _T], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, _T]:
+        """Leave out what only jobs ask for that cannot be read whole any more."""
         if not self.reader.unread:
             return requests
         whole = {ask for job in jobs if self.reader.unread.keys().isdisjoint(job) for ask in job}

@@ -194,6 +194,7 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
 
 
 def _brings_connector(conf: Mapping[str, str]) -> bool:
+    """Whether somebody named a connector, which only loading it can tell; ours was compared with the lock."""
     return "spark-sql-kafka" in conf.get("spark.jars.packages", "") + conf.get("spark.jars", "")
 
 

@@ -180,6 +180,7 @@ def _digest(files: Mapping[str, bytes]) -> str:
 
 
 def _packages(uris: Sequence[str]) -> tuple[str, ...]:
+    """Name the packages that workers must import: Arrow always, file systems for the URIs at hand."""
     if not uris:
         return ("pyarrow",)
     schemes = {split_protocol(uri)[0] or "file" for uri in uris}

@@ -151,6 +151,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def foreign_answer(actual: str) -> WorkerError:
+    """Return the refusal of what Offsetwise's own function never answers on Spark's workers."""
     return WorkerError(
         f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {actual}. Nothing "
         "was used from them.",

@@ -148,6 +148,8 @@ class _Read:
 
 
 class _WindowRecord(NamedTuple):
+    """One record without its bytes: what `Records` has columns of, in their order, and what goes beside them."""
+
     offset: int
     timestamp: int | None
     log_append: bool

@@ -27,10 +27,12 @@ def checks_of(plan: Plan) -> tuple[GateCheck, ...]:
 
 
 def unmet(plan: Plan) -> tuple[str, ...]:
+    """Return the names of the checks that are not met, in the order of `checks_of`."""
     return tuple(dict.fromkeys(check.name for check in checks_of(plan) if check.outcome is Outcome.FAILED))
 
 
 def _readable(plan: Plan) -> Iterator[GateCheck]:
+    """Yield the check of names that hide characters or mix scripts; nothing where no name does."""
     marked = names.marked_names(plan)
     if marked:
         yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.warning_of(marked))

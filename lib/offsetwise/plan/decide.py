@@ -62,6 +62,7 @@ class Grounds:
     """By source, topic and partition: how many offsets going back to an earlier batch reads again."""
 
     def ends(self, topic: str, partition: int) -> tuple[AnyPosition, AnyPosition] | None:
+        """Return the first and the last place on the new log; None where it was not read."""
         state = self.logs.get(TopicPartition(topic, partition))
         if state is None:
             return None
@@ -325,6 +326,7 @@ def _end_proof(row: PartitionComparison) -> Proof | None:
 
 
 def _objections(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
+    """Report why the translated place may not be used unless a person decides."""
     name = str(row.topic_partition)
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:

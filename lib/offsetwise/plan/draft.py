@@ -255,6 +255,7 @@ def _against_targets(comparison: Comparison, job: JobTraits, request: DraftReque
 
 
 def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Problem]:
+    """Let every finding that blocks do so, unless the plan itself settles it."""
     for finding in findings:
         kind = describe(finding.code)
         if finding.severity is not Severity.BLOCKS or kind.unedited:
@@ -276,6 +277,7 @@ def _overridden(finding: Finding, on: Grounds) -> bool:
 
 
 def _against_clusters(comparison: Comparison, positions: Sequence[PlannedPosition]) -> Iterator[Problem]:
+    """A plan must be able to say which clusters and topics it was made for."""
     old, new = comparison.snapshots
     for snapshot in (old, new):
         yield from cluster_id(snapshot)

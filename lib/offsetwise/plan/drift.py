@@ -144,6 +144,7 @@ def drift(
 
 
 def _with_read_partitions(plan: Plan, now: Snapshot, requirement: ClusterRequirement) -> Snapshot:
+    """Return a snapshot as the one that the plan was drafted from, which has what only positions tell."""
     positions = [
         SourcePosition(topic=position.topic, partition=position.partition, offset=position.old_offset)
         for position in plan.positions

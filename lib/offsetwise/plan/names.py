@@ -8,6 +8,7 @@ from offsetwise.wording import first_of
 
 
 def marked_names(plan: Plan) -> tuple[str, ...]:
+    """Return the names and reasons of a plan that are marked wherever they are shown, each once, as they are."""
     return tuple(name for name in dict.fromkeys(_names(plan)) if marked(name) != name)
 
 

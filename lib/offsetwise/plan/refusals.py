@@ -235,6 +235,7 @@ def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tupl
 
 
 def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:
+    """Return what to do where a checkpoint is none of the engine whose checkpoints a target copies."""
     if any(source.shards for source in checkpoint.sources):
         return "Write to kcl-leases:APPLICATION, starting-position or flink-savepoint-from-positions."
     return otherwise

@@ -115,6 +115,7 @@ class DraftRequest:
 
     @property
     def checkpoint(self) -> str | None:
+        """The checkpoint's name in the migration file; None for a group, and where none is named."""
         return None if self.subject is None else self.subject.checkpoint
 
 

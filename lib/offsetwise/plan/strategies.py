@@ -138,6 +138,7 @@ def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target,
 
 
 def _holds(kind: TargetType, stream: str) -> bool:
+    """Whether ways to a target are shown for migrations to a stream: also where only Kafka's offsets fit, to say so."""
     return not kind.streams or not kind.streams.isdisjoint({OFFSETS, stream})
 
 

@@ -100,6 +100,7 @@ class Attempt:
 
     @property
     def now_ms(self) -> int:
+        """The time of the attempt, epoch ms."""
         return int(self.now.timestamp() * 1000)
 
     @property

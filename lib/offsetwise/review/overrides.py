@@ -60,6 +60,7 @@ def recorded(unmet: Sequence[str], reasons: Mapping[str, str]) -> str:
 
 
 def of_plan(reader: StoreLook, plan: int) -> Iterator[Overridden]:
+    """Read what the approvals of a plan override, the newest first."""
     audit_filter = AuditFilter(plan=plan, action=Verb.APPROVE.value, result="done")
     for row in reader.audit(audit_filter, most=_MOST):
         detail = row.record.details.get(DETAIL)

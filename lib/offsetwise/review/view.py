@@ -89,6 +89,7 @@ class PlansView:
             return reader.plans(open_only=open_only)
 
     def sheet(self, person: Person | None, plan: int) -> Sheet | None:
+        """Return one plan with its newest version, decisions and discussion; None where there is no such plan."""
         rules = self._rules()
         with self._looking(person, "Reading the plan") as reader:
             row = reader.plan(plan)

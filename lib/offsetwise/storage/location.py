@@ -52,6 +52,8 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
+    """What a place is for that must stand inside configured roots."""
+
     roots: str
     """Their key in the migration file."""
     effect: str

@@ -49,6 +49,7 @@ def open_store(location: Location) -> tuple[Any, str]:
 
 
 def endpoint_of(location: Location, fs: Any) -> str | None:
+    """Return the endpoint that the environment leads to; None where it is the store's own, or the address names it."""
     message: str | None = None
     if location.scheme == "s3":
         message = fs.s3.meta.endpoint_url
@@ -101,6 +102,7 @@ def _fields(connection_string: str) -> Mapping[str, str]:
 
 
 def _endpoint(fields: Mapping[str, str]) -> SplitResult | None:
+    """Return where a connection string leads; None where it does not say."""
     if fields.get("usedevelopmentstorage", "").lower() == "true":
         return urlsplit("http://127.0.0.1:10000/devstoreaccount1")
     if "blobendpoint" in fields:

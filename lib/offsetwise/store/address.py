@@ -35,6 +35,7 @@ class Address:
 
     @property
     def file(self) -> Path | None:
+        """The file of a SQLite store; None for others."""
         if self.url.get_backend_name() != "sqlite":
             return None
         return Path((self.url.database or "").removeprefix("file:"))

@@ -110,6 +110,7 @@ def body_of(seq: int, record: Record) -> str:
 
 
 def hash_of(previous: str, body: str) -> str:
+    """Return the hash of a row, hex."""
     return hashlib.sha256(f"{previous}\n{body}".encode("ascii")).hexdigest()
 
 
@@ -144,6 +145,7 @@ def there(connection: Connection, seq: int, row_hash: str) -> bool:
 
 
 def rows(connection: Connection, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
+    """Return rows, newest first."""
     query: Select[Any] = select(table).order_by(table.c.seq.desc()).limit(most)
     for column, value in (
         (table.c.issuer, requested.issuer),
@@ -241,6 +243,7 @@ def _without_row(connection: Connection, last: int) -> str | None:
 
 
 def _repeated(row: Row[Any]) -> Record:
+    """Return the record as the columns say it, with what only the body says."""
     return _of_columns(row, json.loads(row.body)["details"])
 
 

@@ -105,6 +105,7 @@ class Layout:
 
 
 def digest(layout: str) -> str:
+    """Return the SHA-256 of a layout, in hex."""
     return hashlib.sha256(layout.encode()).hexdigest()
 
 

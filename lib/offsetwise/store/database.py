@@ -157,6 +157,7 @@ class Database:
                     command.upgrade(config, "head")
 
     def _revision(self, connection: Connection, script: ScriptDirectory) -> str | None:
+        """Return the revision of the tables; None for an empty database."""
         there = set(inspect(connection).get_table_names())
         if VERSION_TABLE not in there:
             # A file is ours alone; a database may hold other tables, but not ours without their revision.

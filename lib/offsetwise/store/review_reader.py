@@ -41,6 +41,7 @@ class StoreLook:
         self._connection = connection
 
     def plans(self, *, open_only: bool = False) -> tuple[PlanRow, ...]:
+        """Return plans, the one that was changed last first."""
         query = select(tables.plan).order_by(tables.plan.c.changed_at_ms.desc(), tables.plan.c.id.desc())
         if open_only:
             query = query.where(tables.plan.c.state.in_(tables.OPEN_STATES))
@@ -60,6 +61,7 @@ class StoreLook:
         return _version(self._connection.execute(query).one())
 
     def versions(self, plan: int) -> tuple[VersionRow, ...]:
+        """Return all versions of a plan, ascending."""
         query = _versions().where(tables.version.c.plan_id == plan).order_by(tables.version.c.number)
         return tuple(_version(row) for row in self._connection.execute(query))
 
@@ -80,9 +82,11 @@ class StoreLook:
         return {row.kind: zlib.decompress(row.body) for row in self._connection.execute(query)}
 
     def editors(self, plan: int) -> tuple[EditorRow, ...]:
+        """Return everybody who wrote, edited or submitted a version; the author first."""
         return self.editors_of([plan])[plan]
 
     def editors_of(self, plans: Collection[int]) -> dict[int, tuple[EditorRow, ...]]:
+        """Return, for each of some plans, who wrote, edited or submitted a version; the author first."""
         order = tables.editor.c.since_number, tables.editor.c.audit_seq
         rows = self._of(tables.editor, tables.editor.c.plan_id, plans, order)
         return {
@@ -101,9 +105,11 @@ class StoreLook:
         return {version: _submission(of_version[-1]) for version, of_version in rows.items()}
 
     def decisions(self, plan: int) -> tuple[DecisionRow, ...]:
+        """Return all decisions about all versions of a plan, ascending."""
         return self.decisions_of([plan])[plan]
 
     def decisions_of(self, plans: Collection[int]) -> dict[int, tuple[DecisionRow, ...]]:
+        """Return, for each of some plans, all decisions about all of its versions, ascending."""
         rows = self._of(tables.decision, tables.decision.c.plan_id, plans, (tables.decision.c.id,))
         # An envelope of many plans is read once: it names all of them.
         envelopes = self._envelopes({row.nonce for some in rows.values() for row in some})
@@ -180,6 +186,7 @@ class StoreLook:
         return results
 
     def comments(self, plan: int) -> tuple[CommentRow, ...]:
+        """Return the discussion of a plan, ascending."""
         query = select(tables.comment).where(tables.comment.c.plan_id == plan).order_by(tables.comment.c.id)
         return tuple(
             CommentRow(number=row.number, by=_who(row), at_ms=row.at_ms, body=row.body)
@@ -187,6 +194,7 @@ class StoreLook:
         )
 
     def receipts(self, plan: int) -> tuple[ReceiptRow, ...]:
+        """Return what was handed in of applications of a plan, ascending."""
         query = select(tables.receipt).where(tables.receipt.c.plan_id == plan).order_by(tables.receipt.c.id)
         return tuple(
             ReceiptRow(digest=row.digest, content=bytes(row.content), by=_who(row), at_ms=row.at_ms)
@@ -198,6 +206,7 @@ class StoreLook:
         return self._connection.execute(query).first() is not None
 
     def audit(self, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
+        """Return rows of the audit log, newest first."""
         return audit.rows(self._connection, requested, most=most)
 
     def check_chain(self, noted: Noted | None = None) -> Chain:

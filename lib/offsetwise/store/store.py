@@ -71,10 +71,12 @@ class Store:
             return samples.subjects(connection)
 
     def newest_ms(self, subject: LagSubject) -> int | None:
+        """Return when the newest sample was taken; None where there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest_ms(connection, subject)
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
+        """Return the newest sample, or the newest one taken before a time; None where there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest(connection, subject, before_ms=before_ms)
 

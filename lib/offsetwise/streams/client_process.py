@@ -128,6 +128,7 @@ class _Process:
         return freed and self._process.poll() is None
 
     def ask(self, question: _Question, progress: Progress | None) -> _Outcome | None:
+        """Put a question and pass on how far its answer is; return None where the process ended over it."""
         with suppress(OSError):  # what it says of the end is read from its answers
             self._connection.send(question)
         while isinstance(message := self._message(), _Report):

@@ -235,6 +235,7 @@ class RangeReader(Generic[Made]):
 
 
 def _meeting(ranges: Iterable[Range]) -> list[_Run[Any]]:
+    """Put ranges of one partition together that overlap or touch, ascending."""
     runs: list[_Run[Any]] = []
     for span in sorted(ranges, key=lambda span: (span.start, span.end)):
         if runs and span.start <= runs[-1].end:

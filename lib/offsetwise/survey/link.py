@@ -95,6 +95,7 @@ def _with_one_id(old: Snapshot, new: Snapshot, pairs: Iterable[tuple[TopicPartit
 
 
 def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple[TopicPartition, TopicPartition], Span]:
+    """Return what both logs of some partitions hold, one partition of each topic first."""
     there = new.partitions()
     results: dict[tuple[TopicPartition, TopicPartition], Span] = {}
     for at, state in sorted(old.partitions().items(), key=lambda entry: (entry[0].partition, entry[0].topic)):

@@ -84,6 +84,7 @@ def _named_by_mirror(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str
 
 
 def _prefix(old: set[str], new: set[str], stated: tuple[str | None, str]) -> tuple[str | None, str]:
+    """Return the alias and the separator that most of the old names have before them on the new cluster."""
     counts: Counter[tuple[str, str]] = Counter()
     for name in new - old:
         for at, character in enumerate(name):

@@ -229,6 +229,7 @@ def _explained(survey: Survey) -> Iterator[str]:
 
 
 def _connect(survey: Survey, folder: Path) -> Iterator[str]:
+    """Yield the lines of connectors; none where nobody asked for any."""
     connectors = survey.connectors
     if not connectors:
         return

@@ -114,6 +114,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _key(item: Item) -> str:
+    """Return what an item says that no other one does: its URI, else its only line, without the comment."""
     line = next((line for line in item if line.startswith(("  uri: ", "  connector: "))), item[-1])
     return line.partition(" #")[0].strip()
 

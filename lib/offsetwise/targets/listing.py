@@ -53,6 +53,7 @@ class TargetListing:
 
 
 def listing() -> TargetListing:
+    """List every registered type of target and engine, in their order."""
     return TargetListing(
         targets=tuple(map(_target, target_types())),
         engines=tuple(

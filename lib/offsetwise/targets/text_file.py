@@ -20,6 +20,7 @@ from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, Writ
 
 
 def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
+    """Report that a file cannot be read, or is not the text that follows from its plan; nothing where it is."""
     folder, _, name = step.place.rpartition("/")
     data = readers.files(folder or "/", (name,)).get(name)
     if data is None:

@@ -50,6 +50,7 @@ def movement(pending: HeldTransactions, first: TransactionLook, second: Transact
 
 
 def _moved(name: str, first: TransactionLook, second: TransactionLook) -> str | None:
+    """Describe in a clause what became of a transactional id between two looks; None where nothing did."""
     before, now = first.listed.get(name), second.listed[name]
     if before is None:
         # A broker that was silent in the first look may have had it then.

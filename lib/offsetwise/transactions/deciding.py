@@ -304,6 +304,7 @@ def _hanging(write: OpenWrite, *, sees_all: bool | None, is_pending: bool) -> Si
 
 
 def _is_now(transaction: Transaction, answer: Answer) -> bool:
+    """Return whether what the coordinator describes has exactly the producer and the epoch that are held."""
     return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (
         transaction.producer_id,
         transaction.epoch,

@@ -165,6 +165,7 @@ class HeldTransactions:
     """Whether the job's folder of retained checkpoints was looked through, so that without `newer` there is none."""
 
     def strategies(self) -> Mapping[str, NamingStrategy | None]:
+        """Return the strategy of each prefix; None where the checkpoint does not say."""
         results: dict[str, NamingStrategy | None] = dict.fromkeys(self.prefixes)
         for transaction in self.transactions:
             name = parse(transaction.transactional_id)

@@ -44,6 +44,7 @@ def begun_since(answer: Described) -> str:
 
 
 def written_since(at_ms: int) -> str:
+    """State that the records in the log with a held producer and epoch were written after the checkpoint."""
     return (
         f"The log has records of its producer and epoch that are dated {utc(at_ms)}, after the checkpoint was written: "
         "they are another transaction's, as on a cluster with equal ids, or the file is dated earlier than it was "

@@ -39,6 +39,7 @@ class Timeout:
 
 
 def seen_timeout_ms(answers: Iterable[Answer]) -> int | None:
+    """Return the longest time-out of some transactions, as their coordinators have it; None where none has one."""
     known = (answer.timeout_ms for answer in answers if isinstance(answer, Described))
     return max((timeout_ms for timeout_ms in known if timeout_ms != NO_TIMEOUT_MS), default=None)
 

@@ -118,6 +118,7 @@ class _Candidate:
 
     @property
     def count(self) -> int:
+        """How many sentences there are, nothing if it may be the one."""
         return self._of_beyond + (self._of_young if self._of_young == self._timed else 0)
 
     def __str__(self) -> str:

@@ -39,6 +39,8 @@ class Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identified:
+    """Identities in the order of the records, and what they are made of."""
+
     old: tuple[bytes, ...]
     new: tuple[bytes, ...]
     aborted: tuple[bytes, ...] = ()

@@ -65,6 +65,7 @@ class Mm2Store:
         return NoAnswer.BEFORE_FIRST_SYNC
 
     def distinct_syncs(self) -> tuple[OffsetSync, ...]:
+        """Return the distinct syncs kept, newest first."""
         return tuple(sync for i, sync in enumerate(self._slots) if i == 0 or sync is not self._slots[i - 1])
 
 

@@ -129,6 +129,7 @@ def _all_read(cut: Cut, read: Times, position: int, *, start: int, end: int) -> 
 
 
 def _anywhere_in_log(cut: Cut, read: Times, *, start: int, end: int) -> Cut:
+    """Return the cut that only both ends of the new log bound: nothing tells which of its records are copies."""
     return replace(
         cut,
         exactness=Exactness.BOUNDED,

@@ -283,6 +283,7 @@ def _claimed(row: PartitionComparison, position: Query, offset: AnyPosition, mat
 
 
 def _why_not(position: Query, offset: AnyPosition) -> str:
+    """Explain why there can be no answer; empty where a claim may stand."""
     for side, where, log in (
         ("old", position.topic_partition, position.old),
         ("new", position.new_topic_partition, position.new),

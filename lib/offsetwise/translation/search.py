@@ -292,4 +292,5 @@ def _around(target: SearchTarget, span: Span, reach: int) -> Span:
 
 
 def _reach(target: SearchTarget, length: int, requested: int) -> int:
+    """Return how far around a place of some length the bytes let a window reach; never less than the first one."""
     return requested if target.reach is None else max(target.window, min(requested, target.reach - length // 2))

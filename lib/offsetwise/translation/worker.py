@@ -152,6 +152,8 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 class WrittenTimes:
+    """When the records of one log were written, epoch ms, in the order of the log."""
+
     def __init__(self, timestamps: Sequence[int | None]) -> None:
         self._count = len(timestamps)
         self._timed: list[int] = []
@@ -170,6 +172,7 @@ class WrittenTimes:
         return max(map(sub, self._newest, self._timed), default=0)
 
     def newest(self, count: int) -> int | None:
+        """Return the newest time of so many first records; None where one has no time, or there is none."""
         return self._newest[count - 1] if 0 < count <= len(self._newest) else None
 
 

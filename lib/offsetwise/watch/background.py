@@ -87,6 +87,7 @@ class BackgroundSamplers:
                 _change(there, lambda state: replace(state, running=False))
 
     def sampling(self, name: str) -> Sampling | None:
+        """Return what the sampler of a migration does; None where there never was one."""
         with self._lock:
             there = self._running.get(name)
         return None if there is None else there.state

@@ -36,6 +36,8 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StatusHistory:
+    """What the looks of one watch have shown, in the order in which they were taken."""
+
     newest: Status | None = None
     moments: tuple[LookMoment, ...] = ()
     stopped_ms: Mapping[str, int] = field(default_factory=dict)
@@ -49,6 +51,7 @@ class StatusHistory:
 
     @property
     def at_ms(self) -> int | None:
+        """When the newest look was taken, epoch ms."""
         return self.moments[-1].at_ms if self.moments else None
 
     def with_look(self, status: Status) -> StatusHistory:
@@ -100,6 +103,7 @@ class StatusHistory:
         )
 
     def _stopped(self, job: JobStatus, before: Mapping[str, JobMark] | None, at_ms: int) -> int | None:
+        """Return when a job stopped on the old cluster; what was known first stays, unless it runs again."""
         if job.state is JobState.RUNNING:
             return None
         known = self.stopped_ms.get(job.job)

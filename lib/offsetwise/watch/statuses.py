@@ -204,6 +204,7 @@ class BackgroundStatuses:
                 self._guard.start()
 
     def watched(self, name: str) -> WatchedStatus | None:
+        """Return what a watch has shown, and keep it running for another while; None where there never was one."""
         with self._lock:
             there = self._watches.get(name)
         return None if there is None else there.current()

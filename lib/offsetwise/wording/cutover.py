@@ -30,6 +30,7 @@ def required(requirement: CutoverRequirement) -> str:
 
 
 def producer_ids(row: CutoverPartition) -> str:
+    """Return the ids of those who wrote to a partition, the last to write first; empty where nobody is known."""
     more = f" and {len(row.writers) - _NAMED:,} more" if len(row.writers) > _NAMED else ""
     return ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:_NAMED]) + more
 

@@ -10,6 +10,7 @@ NEWEST: Final = "newest checkpoint"
 
 
 def confirmation(plan: Plan) -> str | None:
+    """Return what an approver types to show that they know that it cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
     hanging = any(transaction.transactional_id is None for transaction in plan.transactions)
@@ -23,6 +24,7 @@ def _unsearched(plan: Plan) -> bool:
 
 
 def irreversible(plan: Plan) -> str | None:
+    """Describe in a sentence what of a plan cannot be taken back; None where all of it can."""
     if not plan.transactions:
         return None
     commits = sum(transaction.decision is Settlement.COMMIT for transaction in plan.transactions)

@@ -39,6 +39,7 @@ every document has. `raw_…` is what a restart with the old number would do."""
 
 
 def parquet_of(compared: Iterable[tuple[str, Comparison]]) -> bytes:
+    """Return the file: the rows of each job in the order of its comparison, compressed with zstd."""
     buffer = BytesIO()
     with pq.ParquetWriter(buffer, SCHEMA, compression="zstd") as writer:
         for job, comparison in compared:

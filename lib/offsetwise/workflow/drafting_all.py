@@ -72,6 +72,7 @@ def draft_all(
 
 
 def _jobs(migration: Migration, request: DraftRequest, requested: Sequence[WantedJob] | None) -> tuple[WantedJob, ...]:
+    """Return the jobs of a request, each once, if it may be of several."""
     require_for_several(request)
     jobs = tuple(dict.fromkeys(requested or all_jobs(migration)))
     require_few(len(jobs), "draft: expected")

@@ -111,6 +111,7 @@ def drift(
 def _checkpoint(
     required: CheckpointRequirement | None, migration: Migration
 ) -> tuple[Checkpoint | None, Mapping[str, str]]:
+    """Read a checkpoint as it is now, and digests of its files; None where it cannot be: it may have changed."""
     if required is None:
         return None, {}
     try:

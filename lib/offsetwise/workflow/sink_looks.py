@@ -164,6 +164,7 @@ def _addresses(stated: CheckpointConfig) -> frozenset[str]:
 
 
 def elsewhere(sink: Sink, observations: LookPair) -> str | None:
+    """Explain why the sink writes to another cluster than the one that was asked; None where nothing does."""
     stated, cluster = sink.stated, sink.cluster
     servers = _addresses(stated)
     if not servers or servers & (observations.brokers | spec_of(cluster.stream).addresses(cluster.properties)):

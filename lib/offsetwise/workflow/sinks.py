@@ -140,6 +140,7 @@ def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransa
 
 
 def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
+    """Yield an open transaction as one whose records can be counted; nothing where it cannot be found in a log."""
     if row.producer_id is not None and row.epoch is not None and row.partitions:
         yield PlannedTransaction(
             transactional_id=row.transactional_id,

@@ -13,6 +13,7 @@ from offsetwise.translation.query import Query
 
 
 def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
+    """Read at the positions on the old cluster; nothing where it was not read live, or has no need of it."""
     config = scene.migration.source
     reader = reads_at_positions(config) if scene.reads_at_positions else None
     if reader is None:
@@ -52,6 +53,7 @@ def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
 
 
 def with_problems(scene: Scene, read: ReadAt) -> Scene:
+    """Return the scene with what only reading at positions on the old cluster told is wrong."""
     return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *read.problems)))
 
 

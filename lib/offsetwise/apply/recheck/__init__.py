@@ -148,6 +148,7 @@ def _drifted(drift: Drift) -> RecheckResult:
 def _checkpoint(
     required: CheckpointRequirement | None, readers: Readers
 ) -> tuple[Checkpoint | None, Mapping[str, str], list[RecheckResult]]:
+    """Read the checkpoint and the files the positions came from, and say what only reading it now can tell."""
     if required is None:
         return None, {}, []
     try:

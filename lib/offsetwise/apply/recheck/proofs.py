@@ -198,6 +198,7 @@ def _unreadable(single: _Single, message: str, *, known: bool = True) -> Recheck
 
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
+    """Return what lies between the records of a proof and its position; None where a person decided the position."""
     if not end.position.proven:
         return None
     read, unread = _around(end, Cluster.OLD, end.old, logs[Cluster.OLD].get(end.position.topic_partition))

@@ -28,6 +28,7 @@ def number(value: AnyPosition | None) -> str:
 
 
 def topics_of(plan: Plan) -> tuple[str, ...]:
+    """Name the topics on the new cluster, each once, sorted."""
     return tuple(sorted({position.new_topic for position in plan.positions}))
 
 

@@ -197,6 +197,7 @@ def _answer(answer: Answered) -> None:
 
 
 def _numbers(answer: Answered, colours: Palette) -> None:
+    """Draw the numbers that change, and beside them the rulers of the partition that most needs a look, if one does."""
     row = rulers.worst(answer.value.partitions)
     if row is None:
         changes.draw(answer)

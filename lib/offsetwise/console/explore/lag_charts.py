@@ -30,6 +30,8 @@ _ROOM_MS: Final = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
+    """One value at one moment; None where it is not known."""
+
     at_ms: int
     value: int | None
     said: str

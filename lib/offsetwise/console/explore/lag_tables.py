@@ -157,6 +157,7 @@ def _past(of: Total) -> int | None:
 
 @cached(32)
 def rows(answer: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
+    """Return the partitions of these topics, or of all; the worst first or in log order."""
     sample = view.newest.sample
     lag_partitions = [row for row in sample.partitions if not topics or row.topic in topics]
     if worst_first:
@@ -222,6 +223,7 @@ def tone(of: Total) -> Tone | None:
 
 
 def furthest_note(of: Furthest | None) -> str:
+    """Describe what the time of a card is of, as Markdown."""
     if of is None:
         return ":gray[no time is known]"
     return (
@@ -310,6 +312,7 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
 
 
 def newest(shown: LagView, now: datetime) -> str:
+    """Describe when the newest sample was taken, by whom, and where it is kept. Markdown."""
     at_ms = shown.newest.sample.taken_at_ms
     ago = int(now.timestamp() * 1000) - at_ms
     by = shown.newest.sample.sampled_by

@@ -294,6 +294,7 @@ def _verdict(answers: Answers, key: Question[Comparison]) -> str:
 
 
 def _waiting() -> None:
+    """Draw the plans that wait for the person, and how many there are in which state. Nothing where there are none."""
     current_board = board.board()
     if current_board is None:
         return

@@ -38,6 +38,7 @@ class _Window:
     high: int
 
     def clip(self, log: LogRange, position: int) -> tuple[int, int] | None:
+        """Return the part of a log that is in the window; None where nothing is, or the log is not known."""
         start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
         if start is None or end is None:
             return None
@@ -46,11 +47,13 @@ class _Window:
 
 
 def worst(rows: Sequence[PartitionComparison]) -> PartitionComparison | None:
+    """Return the partition that most needs a look of those whose two numbers differ; None where there is none."""
     drawn = [row for row in rows if distance(row) and offset_or_none(row.new_offset) is not None]
     return min(drawn, key=verdicts.urgency, default=None)
 
 
 def in_words(row: PartitionComparison) -> str:
+    """Return in Markdown what the two rulers of a partition show."""
     name = escaping.markdown(str(row.topic_partition))
     old, new = wording.number(row.old_offset), f"**{wording.number(row.new_offset)}**"
     if row.exactness is Exactness.BOUNDED:

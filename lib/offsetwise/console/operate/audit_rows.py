@@ -292,6 +292,7 @@ def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
 
 
 def verdict(chain: Chain) -> str:
+    """Describe what came of checking the whole chain. Markdown."""
     if chain.broken is None:
         if not chain.rows:
             return "**The audit log is intact.** It has no rows yet."
@@ -307,10 +308,12 @@ def verdict(chain: Chain) -> str:
 
 
 def heading(row: AuditRow) -> str:
+    """Head the details of a row. Markdown."""
     return f"Row {row.seq:,} · {markdown(row.record.action)} · {markdown(str(result(row)))}"
 
 
 def described(row: AuditRow) -> str:
+    """Describe a row in full. Markdown."""
     record = row.record
     by = f"**{markdown(name(row))}**"
     if record.subject is not None or record.issuer is not None:

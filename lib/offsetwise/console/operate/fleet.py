@@ -39,6 +39,7 @@ MAX_ALIKE: Final = 5
 
 
 def fleet(answers: Answers, migration: Offered, head: guard.Head) -> CachedAnswer[Fleet] | None:
+    """Return the fleet to show; a live one only if it was read, or a person asks for it now."""
     question = Question.of(Reader.fleet, migration.name)
     head.context(_caption(migration, answers.cached(question)))
     offer = blocks.Offer(

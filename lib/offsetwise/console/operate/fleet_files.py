@@ -11,6 +11,7 @@ from offsetwise.fleets import FleetRow
 
 
 def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
+    """Write the table as CSV (UTF-8, LF)."""
     return downloads.csv(table.frame(_columns(now_ms), rows, file=True))
 
 
@@ -21,6 +22,7 @@ def json_lines(rows: Sequence[FleetRow]) -> bytes:
 
 
 def _columns(now_ms: int) -> Columns[FleetRow]:
+    """Return the columns of the CSV: times are ISO 8601, ages seconds, and nothing is what is not known."""
     return (
         Column("uri", lambda row: row.uri),
         Column("names", lambda row: ", ".join(row.names)),

@@ -47,6 +47,8 @@ _CELL_PADDING_PX: Final = 24
 
 
 class Order(StrEnum):
+    """How the rows are sorted."""
+
     WORST = "worst first"
     OLDEST = "longest without a batch"
     LARGEST = "largest state"
@@ -296,6 +298,7 @@ def size(count: int | None) -> str:
 
 
 def age_ms(then_ms: int | None, now_ms: int) -> int | None:
+    """Return the time since a moment; None where it is not known, or no moment that a calendar has."""
     return None if then_ms is None or moment(then_ms) == "?" else now_ms - then_ms
 
 
@@ -309,6 +312,7 @@ def topics(row: FleetRow, at_most: int = 3) -> str:
 
 
 def copies(row: FleetRow) -> str:
+    """State that others carry the same query id; nothing where none does."""
     return f"▲ {number(row.same_query)} alike" if row.same_query > 1 else ""
 
 

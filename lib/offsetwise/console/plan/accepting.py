@@ -13,6 +13,7 @@ from offsetwise.store.review_rows import DecisionRow
 
 
 def draw(sheet: Sheet) -> None:
+    """Draw what can be accepted, beside the decision; nothing where no record proves a position."""
     partitions = _partitions(sheet)
     if not partitions:
         return
@@ -45,6 +46,7 @@ def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
 
 
 def accepted_in_words(decision: DecisionRow) -> str:
+    """Describe what a decision accepted, a line each; nothing where it accepted nothing."""
     statement = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
     accepted = statement.accepted_unproven
     return "\n".join(f"Accepted {unproven.topic_partition} as unproven: {unproven.reason}" for unproven in accepted)

@@ -57,6 +57,7 @@ def checked(sheet: Sheet, looked: Looked | None) -> tuple[GateCheck, ...]:
 
 
 def in_words(results: Sequence[GateCheck]) -> str:
+    """Return how each came out, a line each. Markdown."""
     lines = []
     for check in results:
         shown = verdicts.GATE[check.outcome]

@@ -130,6 +130,7 @@ def _upgrade(upgrade: Upgrade) -> None:
 
 
 def _why(rows: Sequence[SinkTransaction]) -> None:
+    """Show each reason once, after an example: cells show the beginning of a sentence only."""
     first = {row.reason: row for row in reversed(rows)}
     shown = [row for row in rows if first[row.reason] is row][:_REASONS]
     st.markdown(

@@ -43,6 +43,8 @@ class Off:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offs:
+    """Why the buttons of a decision are off; None for one that is on."""
+
     approve: Off | None
     reject: Off | None
 
@@ -170,6 +172,7 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, 
 
 
 def _meanwhile(sheet: Sheet) -> bar.Message | None:
+    """Return what somebody else did to the plan since this session opened it; nothing where it still waits."""
     state = sheet.row.state
     opened: State = st.session_state.setdefault(f"opened-as-{sheet.row.id}", state)
     if opened is not State.SUBMITTED or state is State.SUBMITTED:
@@ -184,6 +187,7 @@ def _meanwhile(sheet: Sheet) -> bar.Message | None:
 
 
 def _why_off(sheet: Sheet, offs: Offs) -> bar.Message | None:
+    """Return why nobody, or not this person, decides now; nothing where the next step is another one."""
     closed = plan_status.closed(sheet)
     if closed is not None:
         if sheet.status.state in (State.APPROVED, State.APPLIED) and not sheet.status.expired:

@@ -268,6 +268,7 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
 
 
 def _without_commit(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
+    """Offer to write nothing for partitions that the group has no commit for, or the file no position."""
     unset = [row for row in rows if row.old_offset is None]
     if unset:
         st.checkbox(

@@ -192,6 +192,7 @@ def _name(frozen: Frozen, who: str) -> str:
 
 
 def _plans(frozen: Frozen, seat: board.Seat) -> list[PlanRow]:
+    """Find every plan for the same positions, the one that changed last first."""
     comparison = frozen.comparison
     moves = comparison.moves(comparison.group)
     return [row for row in seat.board.plans(seat.person) if row.moves == moves]

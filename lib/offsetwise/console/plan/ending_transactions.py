@@ -54,6 +54,7 @@ _CHOICES: Final[Columns[SettlementChoice]] = (
 
 
 def choose(migration: Offered, subject: Subject) -> TargetType | None:
+    """Let the person choose what the plan is for; None where it moves the job, the only choice without such a sink."""
     if subject not in dict(migration.sinks):
         return None
     ending_ = {spec.label: spec for spec in target_types() if spec.role is TargetRole.TRANSACTIONS}

@@ -312,6 +312,7 @@ def _changed(plan: int) -> PlanError:
 
 
 def why_draft(sheet: Sheet) -> str | None:
+    """Explain why the files say DRAFT; None where they do not. Markdown."""
     result = sheet.status
     if result.mark is not SheetMark.DRAFT:
         return None
@@ -330,6 +331,7 @@ def withdrawn(sheet: Sheet) -> str:
 
 
 def approved(sheet: Sheet) -> str:
+    """Describe who approved, and whether it was applied since. Markdown."""
     by = "  \n".join(
         f"{markdown(named(row.by))}, {clock(row.at_ms)}, good until {clock(row.expires_at_ms)}"
         for row in sheet.status.counted

@@ -1,3 +1,5 @@
+"""How a plan stands, in words. Markdown where it says so."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -69,6 +71,7 @@ def target(destination: Target) -> str:
 
 
 def caption(sheet: Sheet, now: datetime) -> str:
+    """Describe what is shown, by whom and from when. Markdown."""
     first = sheet.versions[0]
     parts = [
         f"**{markdown(job_name(sheet.row, answers.current().offered))}** of {markdown(sheet.row.migration)}",
@@ -82,6 +85,7 @@ def caption(sheet: Sheet, now: datetime) -> str:
 
 
 def until(status: VersionStanding, now: datetime) -> str:
+    """Describe until when it can be decided about, or applied; nothing where that is no question."""
     if status.state is State.SUBMITTED and status.submission is not None:
         if status.expired:
             return "its submission or an approval has expired"
@@ -107,6 +111,7 @@ def set_state(status: SetStanding) -> Verdict:
 
 
 def waits(board: Board, sheet: Sheet) -> str:
+    """Return whom a plan waits for, as a clause; nothing where it waits for nobody."""
     result = sheet.status
     author = first_name(sheet.versions[-1].by.name)
     if result.expired or result.state in (State.DRAFT, State.REJECTED):
@@ -180,6 +185,7 @@ def why_typed(plan: Plan, unsafe: int) -> str:
 
 
 def people(sheet: Sheet) -> tuple[str, ...]:
+    """Name everybody who is barred from deciding, the author first."""
     return tuple(
         editor(sheet, row) if row.issuer == DEMO_ISSUER else f"{row.subject} of {row.issuer}" for row in sheet.editors
     )

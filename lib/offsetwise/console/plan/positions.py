@@ -29,6 +29,8 @@ from offsetwise.wording.verdicts import Tone, Verdict
 
 
 class Attention(IntEnum):
+    """How much a partition needs a look, most first."""
+
     UNSAFE = 0
     CHANGED = 1
     INEXACT = 2
@@ -306,6 +308,7 @@ def cost(rows: Sequence[Row]) -> tuple[int | None, int | None, int]:
 
 
 def title(row: Row) -> str:
+    """Head the details of a row. Markdown."""
     position = row.position
     there = "" if position.new_topic == position.topic else f" on {markdown(position.new_topic)}"
     start = "no position" if position.old_offset is None else number(position.old_offset)
@@ -321,6 +324,7 @@ def _attention(position: PlannedPosition, warnings: tuple[str, ...], parts: tupl
 
 
 def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
+    """Return what partitions are sorted by: what most needs a look comes first."""
     position = row.position
     return (
         row.attention,
@@ -337,6 +341,7 @@ def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
 
 @cached(8)
 def shown(sheet: Sheet, since: Difference | None) -> Shown:
+    """Return the partitions, those that most need a look first."""
     rows = rows_of(sheet.plan, since)
     return Shown(
         key=f"{sheet.digest}{'' if since is None else since.before}",

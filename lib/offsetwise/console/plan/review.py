@@ -161,6 +161,7 @@ def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
 
 
 def _cost(label: str, most: int | None, meaning: str, tone: Tone) -> Card:
+    """Return the card of what the plan costs at most."""
     if most is None:
         return Card(label, number(None), meaning, Tone.UNKNOWN)
     return Card(label, at_most(most), meaning, tone if most else None)

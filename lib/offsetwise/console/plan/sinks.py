@@ -73,6 +73,7 @@ def _settle_first() -> None:
 
 
 def marked(plan: Plan) -> None:
+    """Draw which transactions the copy says are committed; nothing where it says that of none."""
     if not plan.marks:
         return
     st.subheader("Marked as committed in the copy", anchor=False)

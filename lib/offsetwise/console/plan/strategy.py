@@ -185,6 +185,7 @@ def _targets(way: Way, comparison: Comparison, shown: Collection[str]) -> tuple[
 
 
 def _one_of(usual: Target, comparison: Comparison) -> Target:
+    """Let the person choose the group; a table is the application's own, and only the command line takes another."""
     if usual.group is None:
         return usual
     kind = target_type(usual.kind)

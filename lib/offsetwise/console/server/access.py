@@ -100,6 +100,7 @@ def latest() -> Access:
 
 
 def is_loopback(address: str) -> bool:
+    """Return whether only this machine reaches what listens on an address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -44,6 +44,7 @@ class Head:
         self._context.markdown(f":gray[{text}]")
 
     def says(self, text: str) -> None:
+        """Set the line under the title: what the page is about. Markdown, names escaped."""
         self._caption.markdown(f":gray[{text}]")
 
 

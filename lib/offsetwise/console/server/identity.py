@@ -178,6 +178,7 @@ def _sign_in(provider: str | None) -> None:
 
 
 def line() -> None:
+    """Show who looks and as what, with the way in or out; nothing where nobody can sign in and everybody may look."""
     person = current()
     roles = ", ".join(role.value for role in Role if role in person.roles) or "no role"
     if person.signed_in:

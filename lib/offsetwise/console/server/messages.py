@@ -64,6 +64,7 @@ class Messages:
             self._coming.cancel()
 
     async def _next(self) -> Message | None:
+        """Return what comes next; None where a rerun that waits comes first."""
         # Kept from call to call: who waits for a message and gives up may lose it.
         self._coming = self._coming or asyncio.ensure_future(_received(self._receive))
         await asyncio.wait({self._coming}, timeout=None if self._waiting is None else self._left_s())

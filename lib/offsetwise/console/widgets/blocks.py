@@ -132,6 +132,7 @@ def under_way(reading: Reading[Any], what: str) -> str:
 
 
 def _elapsed(reading: Reading[Any]) -> str:
+    """Describe for how long a reading has gone on, and how long the one before it took. Markdown."""
     before = reading.took_before_s
     took = "" if before is None else f"; it took {_seconds(before)} the last time"
     return f":gray[{_seconds(reading.elapsed_s())} so far{took}]"
@@ -170,6 +171,7 @@ def draw_step(slot: DeltaGenerator, reading: Reading[Any], name: str) -> None:
 
 
 def section(title: str, *, shown: str = "") -> None:
+    """Head a part of a page, so that `contents` leads to it. Where given, `shown` is its heading. Markdown."""
     st.header(shown or terms.said(title), anchor=_anchor(title))
 
 
@@ -325,6 +327,7 @@ def _steps(answers: Answers, question: Question[Any], offer: Offer) -> None:
 
 
 def box(tone: Tone, text: str) -> None:
+    """Draw a verdict or an answer, in the same box and with the same icon on every page. Markdown, names escaped."""
     draw, icon = _BOX[tone]
     draw(text, icon=icon)
 

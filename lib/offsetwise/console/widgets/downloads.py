@@ -124,6 +124,7 @@ def rows(name: str, key: str, frame: Callable[[], pd.DataFrame]) -> None:
 
 
 def csv(frame: pd.DataFrame) -> bytes:
+    """Write rows as CSV (UTF-8, LF). An unknown number is an empty cell."""
     return str(frame.to_csv(index=False, lineterminator="\n")).encode(errors="backslashreplace")
 
 

@@ -258,6 +258,7 @@ def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Findi
 
 
 def findings_of_all(comparison: Comparison) -> tuple[Finding, ...]:
+    """Return the findings that concern no single topic, those that block first."""
     severities = list(Severity)
     of_all = (finding for finding in comparison.findings if finding.topic is None)
     return tuple(sorted(of_all, key=lambda finding: severities.index(finding.severity)))

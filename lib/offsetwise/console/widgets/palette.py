@@ -88,4 +88,5 @@ DARK: Final = Palette(
 
 
 def current() -> Palette:
+    """Return the colours of the theme that the person sees, the light one unless it is dark."""
     return DARK if st.context.theme.type == "dark" else LIGHT

@@ -177,6 +177,7 @@ def frame(columns: Columns[Row], rows: Sequence[Row], *, file: bool = False) -> 
 
 
 def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None = None) -> Prepared:
+    """Print a table, colour it and lay it out, in the colours of the person's theme unless others are given."""
     shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
     cells, colours = _frame(shown, file=False), colours or palette.current()
     css = {column.name: results for column, values in shown.items() if (results := _css(column, rows, values, colours))}
@@ -226,6 +227,7 @@ def _text(value: Cell, *, file: bool) -> str:
 
 
 def _css(column: Column[Row], rows: Sequence[Row], values: Sequence[Cell], colours: Palette) -> list[str]:
+    """Return the style of each cell of a column; empty where no cell has a tone."""
     tones = [
         value.tone if isinstance(value, Verdict) else column.tone(row) if column.tone else None
         for row, value in zip(rows, values, strict=True)
@@ -276,10 +278,12 @@ def _height(rows: int) -> int:
 
 
 def show(columns: Columns[Row], rows: Sequence[Row], *, alt: str | None = None, missing: str = "?") -> None:
+    """Draw a small table that is only read. A missing number is printed as `missing`."""
     _draw(prepared(columns, rows), None if alt is None else terms.said(alt), missing)
 
 
 def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None:
+    """Draw a table that is kept and only read."""
     _draw_again(table, None if alt is None else terms.said(alt), missing)
 
 
@@ -372,6 +376,7 @@ def page(count: int, key: str = "rows", *, label: str = "Rows", size: int = PAGE
 
 
 def paged(columns: Columns[Row], rows: Sequence[Row], key: str, *, alt: str, missing: str = "?") -> None:
+    """Draw a table that is only read, in pages where it is long."""
     show(columns, rows[page(len(rows), key)], alt=alt, missing=missing)
 
 

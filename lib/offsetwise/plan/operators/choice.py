@@ -8,6 +8,7 @@ from offsetwise.plan.target import Where, target_type, target_types
 
 
 def patches() -> tuple[str, ...]:
+    """Return the names of the forms, in the order of the targets that have them."""
     return tuple(dict.fromkeys(patch.name for type_ in target_types() for patch in type_.patches))
 
 

@@ -61,6 +61,7 @@ class Ending:
 
 
 def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
+    """Return what targets end, by what was decided about it; empty where none of them ends transactions."""
     return frozenset(decision for target in targets for decision in target_type(target.kind).decisions)
 
 
@@ -172,6 +173,7 @@ def _gone_on(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
 
 
 def counted(ending: Ending, records: Mapping[TransactionPlace, int | None]) -> Ending:
+    """Return how many records transactions hold; None where they could not be counted."""
     by_partition = {(position.partition, position.producer_id): count for position, count in records.items()}
     return replace(
         ending,
@@ -232,6 +234,7 @@ def _settlement(
     choices: Mapping[str, SettlementChoice],
     request: DraftRequest,
 ) -> Settlement | None:
+    """Return how a transaction is ended; None where it is not."""
     if row.decision in (Decision.HANGING, Decision.COMMIT, Decision.ABORT):
         hangs_or_aborts = row.decision is not Decision.COMMIT
         return None if row.decision not in ends else Settlement.ABORT if hangs_or_aborts else Settlement.COMMIT

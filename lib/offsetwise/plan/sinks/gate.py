@@ -89,6 +89,7 @@ def grounds_of_sinks(
 
 
 def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
+    """Judge a job's sinks; nothing where the savepoint holds none of their transactions."""
     if open_transactions(on.checkpoint):
         yield _unasked(on) if on.report is None else _committed_check(on)
     if on.restored and held_back(on.checkpoint):

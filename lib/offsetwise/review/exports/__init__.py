@@ -260,6 +260,7 @@ def readme(
     envelopes: tuple[bytes, ...],
     destination: Destination,
 ) -> str:
+    """Return the README of an archive, as Markdown; see `archive`."""
     output = output_of(plan, destination)
     dry, execute, verify = commands(digest, approvals=len(envelopes), mark=SheetMark.APPROVED, output=output)
     rollback = f"{verify.replace('offsetwise verify', 'offsetwise rollback')} --execute"
@@ -300,11 +301,13 @@ def _watched(cutover: CutoverRequirement | None, name: str) -> Iterator[tuple[st
 
 
 def approver_line(said: Statement) -> str:
+    """Return who signed, when, and for how long it is good, as an element of a list in Markdown."""
     since, until = (moment(int(at.timestamp() * 1000)) for at in (said.approved_at, said.expires_at))
     return f"- {marked(said.subject)} ({marked(said.issuer)}), {since}, good until {until}"
 
 
 def cluster_name(name: str, cluster_id: str | None) -> str:
+    """Return a cluster by its name and id, in Markdown."""
     return marked(name) if cluster_id is None else f"{marked(name)} (`{marked(cluster_id)}`)"
 
 

@@ -59,6 +59,7 @@ REFUSALS = (NotAllowed, RefusedOf)
 
 
 def refusal(job: str, plan: int | None, answer: object) -> RefusedOf | None:
+    """Return what an answer about one plan of a set means for the set; None where it was done."""
     if not isinstance(answer, REFUSALS_OF_PLANS):
         return None
     match answer:

@@ -78,6 +78,7 @@ class SetsBoard(PlansView):
             return reader.sets(plan=plan)
 
     def set_sheet(self, person: Person | None, number: int) -> SetSheet | None:
+        """Return one set with its plans, and how far each of them came; None where there is no such set."""
         rules = self._rules()
         with self._looking(person, "Reading the set of plans") as reader:
             row = reader.plan_set(number)
@@ -122,6 +123,7 @@ class SetsBoard(PlansView):
         return plans
 
     def why_not_set(self, person: Person | None, verb: Verb, sheet: SetSheet) -> Refusal | None:
+        """Return why somebody may not do this with a set at this moment; None if they may. See `why_not`."""
         refused = self.why_not(person, verb)
         if refused is not None:
             return refused

@@ -99,6 +99,7 @@ def _member(steps: Steps, plan: int) -> SetMember:
 
 
 def _added(steps: Steps, document: PlanSet, content: bytes, members: Sequence[SetMember]) -> SubmitSetAnswer:
+    """Add the set, unless this very one is there, and record that it was submitted."""
     steps.next()
     digest = digest_of(content)
     attempt = steps.attempt(Verb.SUBMIT, None, digest)
@@ -168,6 +169,7 @@ def _state(steps: Steps, plan: int) -> State:
 
 
 def _submitted_again(steps: Steps, entry: PlanOfSet, newest: SetMember, state: State) -> RefusedOf | None:
+    """Submit a plan unless it waits for decisions, or is approved; return why that is not possible."""
     row = steps.change.plan(newest.plan)
     if row is None:
         raise AssertionError("a plan that was there is not")

@@ -63,6 +63,7 @@ def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: i
 
 
 def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
+    """Draw the records of each batch as bars, hatched where it is planned only."""
     figure = go.Figure()
     for name, committed in (("committed", True), ("planned", False)):
         bars = [fact for fact in facts if fact.batch.committed is committed and fact.read.at_all]

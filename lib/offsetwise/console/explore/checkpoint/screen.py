@@ -81,6 +81,7 @@ def _offer(what: str, key: str) -> blocks.Offer:
 
 
 def _retained(shown: Checkpoint) -> int | None:
+    """Let the person choose another checkpoint that the job retained, by its id; None for the one that is named."""
     others = shown.details.retained
     if not others:
         return None

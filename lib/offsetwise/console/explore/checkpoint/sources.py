@@ -89,6 +89,7 @@ def watermark(milliseconds: int | None) -> str:
 
 
 def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
+    """Return the columns of the sources of a job; `planned ahead` only for an engine that plans batches."""
     planned = engine_of(checkpoint.engine).plans_batches
     return (
         Column("source", lambda source: source.id),

@@ -26,6 +26,7 @@ _SHOWN: Final = 12
 
 
 def draw(answers: Answers, migration: Offered) -> None:
+    """Draw connection test and permissions (live clusters only), and the minimum ACLs of both clusters."""
     blocks.section("Reaching the clusters")
     if migration.recorded:
         st.markdown(

@@ -18,6 +18,7 @@ _CHECKPOINT_PAGE: Final = "pages/explore/checkpoint.py"
 
 
 def draw(answers: Answers, migration: Offered) -> None:
+    """Draw what stands on the cluster of one job's sinks; nothing where no sink's cluster is stated."""
     subjects = {subject.name: subject for subject, _ in migration.sinks}
     if not subjects:
         return

@@ -151,6 +151,7 @@ def _catching_ms(
 
 
 def falling_per_s(history: StatusHistory, job: str) -> float | None:
+    """Return by how many records a second the lag of a started job falls; None where that is not measured."""
     if not history.moments:
         return None
     since_ms = history.moments[-1].at_ms - RATE_WINDOW_MS

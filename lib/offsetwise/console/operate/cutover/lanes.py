@@ -53,6 +53,7 @@ def of_wave(jobs: Sequence[JobStatus], wave: str | None) -> tuple[JobStatus, ...
 
 
 def ordered(jobs: Sequence[JobStatus]) -> tuple[JobStatus, ...]:
+    """Return jobs in the order in which somebody looks at them: the most urgent first, then the least far."""
     return tuple(sorted(jobs, key=_rank))
 
 

@@ -100,6 +100,7 @@ def _table(
 
 
 def _partitions(cutover: Cutover) -> None:
+    """Draw every partition, those furthest behind first."""
     rows = furthest_behind_first(cutover)
     named = terms.said(many(len(rows), "partition"))
     shown = table.page(len(rows), "log-rows")

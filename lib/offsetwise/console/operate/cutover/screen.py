@@ -242,6 +242,7 @@ def _wave(status: Status) -> None:
 
 
 def _chosen(status: Status) -> str | None:
+    """Return the wave that the person chose; None for all."""
     chosen = st.session_state.get(WAVE)
     return next((wave.wave for wave in status.waves if plain(wave.wave) == chosen), None)
 
@@ -321,6 +322,7 @@ def _no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> Card:
 
 
 def _next(shown: lanes.Lanes) -> None:
+    """Draw the next command of one job, to copy: of the most urgent one unless another is chosen."""
     steps = {lane.job.job: (lane.job, lane.job.next) for lane in shown.open if lane.job.next is not None}
     if not steps:
         return

@@ -73,6 +73,7 @@ def drawn(facts: PlanFacts, message: Message | None, live: Callable[[], None] | 
 
 
 def in_words(facts: PlanFacts) -> str:
+    """Return what the bar says of a plan, as Markdown."""
     parts = [f"**{markdown(facts.name)}**", f":{facts.state.tone.colour}-badge[{facts.state}]", _open(facts.checks)]
     if facts.digest is not None:
         parts.append(f":gray-badge[:material/fingerprint: {facts.digest[:8]}]")

@@ -23,6 +23,7 @@ _USUAL_MS: Final = 60_000
 
 
 def ask() -> CutoverRequirement | None:
+    """Draw the fields, and return what is required; None for nothing."""
     chosen = st.selectbox(
         terms.said("Before it is applied, the old logs"),
         list(_CHOICES),

@@ -40,6 +40,7 @@ def listed(seat: Seat) -> StoreListing:
 
 
 def with_plan(listing: StoreListing, sheet: Sheet | None) -> StoreListing:
+    """Return it with what was said about the chosen plan; None where there is none."""
     if sheet is None:
         return listing
     return replace(listing, comments=len(sheet.comments), decisions=len(sheet.decisions))

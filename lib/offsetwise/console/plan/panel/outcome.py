@@ -181,6 +181,7 @@ def _of_set(answer: DecidedSet | SubmittedSet | WithdrawnSet | RefusedOf) -> Mes
 
 
 def drifts_in_words(drifts: tuple[Drift, ...]) -> str:
+    """Return what changed on the clusters, a line each. Markdown."""
     lines = [f"- {markdown(drift.told)}" for drift in drifts[:_NAMED]]
     more = len(drifts) - _NAMED
     return "\n".join([*lines, *([f"- and {many(more, 'more thing')}"] if more > 0 else [])])

@@ -36,6 +36,7 @@ def typed(plan: int | str) -> dict[str, str]:
 
 
 def in_words(sheet: Sheet, decision: DecisionRow) -> str:
+    """Return what a decision overrides, a line each; nothing where it overrides nothing."""
     own = (decision.by.issuer, decision.by.subject, decision.digest)
     checks = (
         overridden

@@ -37,6 +37,7 @@ def mark(position: PlannedPosition) -> Verdict:
 
 @cached(8)
 def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
+    """Return which positions of a plan change most, from the old to the new one, and how many change. Markdown."""
     moved = [position for position in _plan.positions if moves(position)]
     counts = wording.changing(len(moved), len(_plan.positions) - len(moved))
     return " · ".join([f":gray[{counts}]", *_largest(moved)])
@@ -63,6 +64,7 @@ def _largest_first(position: PlannedPosition) -> tuple[int, str, int]:
 
 
 def from_old_to_new(position: PlannedPosition) -> str:
+    """Return one position with its old and its new offset, and how well it is known. Markdown."""
     verdict = mark(position)
     numbers = (
         f"{markdown(wording.brief(position.old_offset))} → {new_in_bold(position.old_offset, position.new_offset)}"

@@ -112,6 +112,7 @@ def why_off(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
 
 
 def _closed(sheet: SetSheet) -> tuple[str, str] | None:
+    """Return why nobody can decide about a set now, and what would change that; None if they can."""
     status, author = sheet.status, sheet.row.by.name
     if status.state is SetState.CHANGED:
         plans = ", ".join(map(str, status.changed[:_NAMED]))

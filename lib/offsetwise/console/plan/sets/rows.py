@@ -139,6 +139,7 @@ _NO_PLAN: Final = Verdict(icon="–", word="no plan", tone=Tone.CAREFUL)
 
 @cached(2)
 def shown(sheet: SetSheet) -> ShownSet:
+    """Return the positions of a set, those that most need a look first, and the checks of its plans."""
     rows = [
         PositionOfSet(job=member.entry.job, plan=member.row.id, row=row)
         for member, plan in zip(sheet.members, sheet.plans, strict=True)
@@ -226,6 +227,7 @@ def _plan_lines(sheet: SetSheet, rows: Sequence[PositionOfSet]) -> Iterator[Plan
 
 
 def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
+    """Return the plans of a set as they stand and the jobs that have none, those that most need a look first."""
     plans = shown(sheet).plans
     results = [replace(line, state=_state(member)) for line, member in zip(plans, sheet.members, strict=True)]
     results += [
@@ -247,6 +249,7 @@ def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
 
 @cached(8)
 def filtered(shown_set: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[PositionOfSet, ...]:
+    """Return the positions of some jobs, of all where none is named; without those that are quiet unless asked for."""
     hidden = frozenset() if quiet else shown_set.quiet
     return tuple(entry for entry in shown_set.rows if (not jobs or entry.job in jobs) and entry.name not in hidden)
 

@@ -160,6 +160,7 @@ def _filtered(shown_set: ShownSet) -> tuple[PositionOfSet, ...]:
 
 
 def _plans(sheet: SetSheet) -> None:
+    """Draw the plans, worst first, and the way to the selected one."""
     with guard.block("plans"):
         rows = lines(sheet)
         page = rows[table.page(len(rows), f"plans-{sheet.digest[:8]}", label="Plans")]
@@ -188,6 +189,7 @@ def _open(label: str, name: str, icon: str, *, key: str) -> None:
 
 
 def of_plan(seat: Seat, plan: int) -> None:
+    """Draw of which set a plan is one, and lead there; nothing where it is of none."""
     sets = seat.board.sets_of(seat.person, plan)
     if sets:
         label = f"One of the {many(len(sets[0].members), 'plan')} of {markdown(naming.set_name(sets[0]))}"

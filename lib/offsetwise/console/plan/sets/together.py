@@ -228,10 +228,12 @@ def _drafted(answer: CachedAnswer[DraftedJobs]) -> None:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
+    """Return a sum; None where a part of it is not known."""
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def rows_of(drafted_jobs: DraftedJobs) -> list[DraftedLine]:
+    """Return what came of each job, those without a plan first."""
     refused = [
         DraftedLine(
             job=refusal.job,

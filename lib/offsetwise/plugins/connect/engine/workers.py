@@ -203,5 +203,6 @@ def _who(uri: str, worker: str, answer: HttpReply) -> tuple[str, str | None]:
 
 
 def away_sentence(workers: Workers) -> str:
+    """Return which workers did not answer, as a sentence; empty where all did."""
     count = len(workers.away)
     return f" {many(count, 'worker')} did not answer: {'; '.join(workers.away)[:300]}." if count else ""

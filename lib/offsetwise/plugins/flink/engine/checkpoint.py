@@ -226,6 +226,7 @@ def _sources(
 
 
 def _shards(retained: SourceState) -> tuple[CheckpointSource, list[Problem]] | None:
+    """Return a source whose stream has shards instead of partitions; None for any other."""
     from offsetwise.plugins.flink.engine.kinesis.source import read_source as read_shards  # noqa: PLC0415 - sources of a job alone
 
     return read_shards(retained)

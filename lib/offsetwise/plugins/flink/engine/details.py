@@ -122,6 +122,7 @@ class FlinkDetails(Details):
 
     @property
     def transactional_id_prefixes(self) -> tuple[str, ...]:
+        """Of its KafkaSinks' writers, sorted."""
         return tuple(
             sorted(
                 {operator.transactional_id_prefix for operator in self.operators if operator.transactional_id_prefix}

@@ -83,6 +83,7 @@ def read_split(cursor: Cursor) -> Split:
 
 
 def _versioned(cursor: Cursor, what: str) -> int:
+    """Read the lengths around an element, which must agree, and give its version."""
     outer = cursor.int32(f"the length of {what}")
     if outer != cursor.remaining:
         raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {outer:,}")

@@ -115,6 +115,7 @@ class Opened:
         return StateBlob(handle.path, content, handle.at, handle.at + handle.size)
 
     def coordinator(self, entry: OperatorEntry) -> Cursor | None:
+        """Return the state of an operator's coordinator; None where it has none that can be read."""
         handle = entry.coordinator
         if handle is None:
             return None

@@ -111,6 +111,7 @@ def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
 
 
 def _committable(request: Cursor, checkpoint_id: int) -> Committable | None:
+    """Read one committable; None where it is not a KafkaSink's."""
     version = request.int32("the version of a committable")
     size = request.count("bytes of a committable")
     at = request.skip(size, "a committable")

@@ -259,6 +259,7 @@ def _by_cluster(splits: Sequence[Split]) -> dict[str, list[Split]]:
 
 
 def _enumerators(retained: SourceState, problems: list[Problem]) -> tuple[ClusterEnumerator, ...]:
+    """Return what a DynamicKafkaSource's coordinator knows of each cluster; nothing where it cannot be read."""
     if retained.coordinator is None:
         return ()
     begun = retained.coordinator.at

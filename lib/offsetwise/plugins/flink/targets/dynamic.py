@@ -45,6 +45,7 @@ class MovedCluster(NamedTuple):
 
     @classmethod
     def of(cls, job: StatedJob) -> MovedCluster | None:
+        """Return what a plan states; None where it states none."""
         if job.dynamic_cluster is None or job.dynamic_servers is None:
             return None
         return cls(job.dynamic_cluster, job.dynamic_servers)

@@ -169,6 +169,7 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
 
 
 def resized(data: bytes, at: int, pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the new length, four bytes at `at`, of bytes in which pieces change; nothing where it stays."""
     grown = sum(len(piece.data) - (piece.end - piece.start) for piece in pieces)
     if not grown:
         return []

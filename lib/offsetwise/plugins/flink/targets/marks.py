@@ -69,6 +69,7 @@ def mark_committed(
 
 
 def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | None:
+    """Describe in a sentence which planned mark a savepoint lacks; None where it has them all."""
     states = {_key(transaction): transaction.state for transaction in read.details.transactions}
     for mark in marks:
         result = states.get(_key(mark))

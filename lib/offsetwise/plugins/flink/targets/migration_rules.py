@@ -165,6 +165,7 @@ _STARTING_OFFSETS: Final = Way(
 
 
 def _elsewhere(job: Elsewhere) -> str:
+    """Report it for the two sources, of which only the newer one keeps the stream's ARN in its state."""
     if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
         return f"A restore with the name {job.new} begins every shard there at its oldest record: all are read again."
     above = sum(number > job.highest for number in job.numbers)

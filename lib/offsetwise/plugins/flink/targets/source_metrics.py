@@ -63,6 +63,7 @@ def read_source_offsets(service: RestService, job_id: str, vertices: Sequence[st
 
 
 def _metrics(service: RestService, path: str) -> Iterator[tuple[str, str]]:
+    """Yield names and values; the value is empty where only names were asked for."""
     body = service.get(path)
     if not isinstance(body, list):
         raise service.unlike(path, "a list of metrics")

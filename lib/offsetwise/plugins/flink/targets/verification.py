@@ -50,6 +50,7 @@ def verified(
     *,
     restored: Restored = restored,
 ) -> list[Seen]:
+    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
     absent = unfinished(step.place, readers)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)

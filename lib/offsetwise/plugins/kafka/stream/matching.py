@@ -111,6 +111,7 @@ class TopicCopies:
         return number
 
     def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_PartitionRead | None]:
+        """Yield what to read of each partition; None of one whose log is not known."""
         times = {TopicPartition(task.topic, task.partition): task.since_ms for task in tasks}
         results = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})
         for records in tasks:

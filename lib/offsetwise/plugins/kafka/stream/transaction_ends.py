@@ -109,6 +109,7 @@ def read_logs(
 
 
 def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> set[TransactionPlace] | None:
+    """Ask the leaders for what they hold open; None where not every one told."""
     by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
     for partition, leader in {(position.partition, leader) for position, leader in leaders.items()}:
         if leader is not None:

@@ -209,6 +209,7 @@ class Wire:
         }
 
     def brokers(self) -> tuple[int, ...]:
+        """Return the node ids of all brokers, ascending."""
         return tuple(sorted(broker.node_id for broker in self.manager.cluster.brokers()))
 
     def fetch(
@@ -342,6 +343,7 @@ class Wire:
 
 
 def _answer(transaction: Any) -> Answer | None:
+    """Read what a coordinator says of one id; None where it is to be asked again."""
     if transaction.error_code == 0:
         partitions = sorted(
             TopicPartition(topic.topic, number) for topic in transaction.topics for number in topic.partitions
@@ -360,6 +362,7 @@ def _answer(transaction: Any) -> Answer | None:
 
 
 def _fetched(response: Any, at: TopicPartition) -> Fetched | None:
+    """Return what a response says of a partition; None where it is not about that one."""
     answers = [
         partition
         for topic in response.responses

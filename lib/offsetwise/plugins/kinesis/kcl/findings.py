@@ -144,6 +144,7 @@ def lease_drift(case: MigrationCase) -> Iterator[str]:
 
 
 def _apart(here: AnyPosition | None, there: AnyPosition) -> str:
+    """Describe how far an application is from a position; seconds as both numbers tell them."""
     mine, its = (
         evidence_of(at.sequence) if isinstance(at, ShardPlace) and at.sequence is not None else None
         for at in (here, there)

@@ -75,6 +75,7 @@ def keys_of(table: Table) -> str:
 
 
 def other_use(table: Table) -> str | None:
+    """Return what keeps its positions in a table that is no lease table, for a sentence; None where that is unknown."""
     if table.key_names >= _COMMITTER:
         return _COMMITTERS
     client = _client_of(table)

@@ -217,6 +217,7 @@ def _last_ms(position: ShardPlace) -> int | None:
 
 
 def _quota(shards: Sequence[_Shard]) -> QuotaUse | None:
+    """Sum up what reading took; None where nothing was read."""
     read = [shard for shard in shards if shard.reads]
     if not read:
         return None

@@ -251,6 +251,7 @@ def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) ->
     stage=Stage.READER,
 )
 def stream_not_asked(why: str) -> Iterator[str]:
+    """Nobody answered for the stream, so only the checkpoint tells of it."""
     yield f"The stream was not asked: expired positions and shards that are gone were not seen. {why}"
 
 

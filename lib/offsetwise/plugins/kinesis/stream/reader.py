@@ -128,6 +128,7 @@ def offsets_for_times(
 
 
 def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
+    """Return where each shard begins and ends now; None where it is not listed any more."""
     requested = tuple(partitions)
     names = tuple(sorted({key.topic for key in requested}))
     snapshot = read_whole(Cluster.OLD, config, topics=names, groups=()).whole

@@ -131,6 +131,7 @@ def _family(shards: Sequence[Shard], *, knows_children: bool) -> Iterator[Proble
 
 
 def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
+    """Name the first stretch of hash keys that nobody reads on; none where a shard does not say its own."""
     ranges = [(shard.low, shard.high) for shard in shards if shard.position != SHARD_END]
     known = sorted((low, high) for low, high in ranges if low is not None and high is not None)
     if not known or len(known) < len(ranges):

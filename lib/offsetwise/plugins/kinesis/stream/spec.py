@@ -130,6 +130,7 @@ def at(sequence: int) -> ShardPlace:
 
 
 def at_time(at_ms: int) -> ShardPlace:
+    """Return the place of the first record that arrived at or after a time, in milliseconds since the epoch."""
     return ShardPlace(place=Place.AT_TIMESTAMP, at_ms=at_ms)
 
 
@@ -220,6 +221,7 @@ def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None
 
 
 def tells(position: AnyPosition) -> str:
+    """Describe when the record of a position arrived, as its number tells; empty where it tells nothing."""
     sequence = position.sequence if isinstance(position, ShardPlace) else None
     evidence = None if sequence is None else evidence_of(sequence)
     return "" if evidence is None else moment(evidence.arrived_s)
@@ -272,6 +274,7 @@ def _addresses(properties: Mapping[str, str]) -> frozenset[str]:  # noqa: ARG001
 
 
 def saves_none(position: AnyPosition) -> str:
+    """Return why `LATEST`, or a time that only the job's code knows, is no place, as a sentence."""
     begins = "when the job starts" if position == LATEST else "the time in the job's code"
     return f"{position} saves no position: where it is depends on {begins}."
 

@@ -41,6 +41,7 @@ def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None =
 
 
 def is_checkpoint(entries: Sequence[Entry]) -> bool:
+    """Whether a folder with these names is the checkpoint of a Spark query, or of one that has only just begun."""
     names = {entry.name for entry in entries}
     folders = {entry.name for entry in entries if entry.is_dir is not False}
     files = {entry.name for entry in entries if entry.is_dir is not True}

@@ -72,6 +72,7 @@ class SourceOffset:
         return self.kind == "kafka"
 
     def by_partition(self) -> dict[TopicPartition, int]:
+        """Return the offset of each partition, in the order of the line."""
         return offsets_by_partition(self.offsets)
 
 

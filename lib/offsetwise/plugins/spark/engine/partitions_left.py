@@ -43,6 +43,7 @@ _Partition = tuple[str, int, int]
 
 
 def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
+    """Return what a batch says of a source; None where it says nothing of Kafka."""
     line = files[batch].by_id().get(source) if batch in files else None
     return None if line is None or not line.is_kafka else line.offsets
 

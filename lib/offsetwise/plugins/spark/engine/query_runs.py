@@ -60,4 +60,5 @@ class RunSoFar:
 
 
 def in_order(runs: Iterable[RunSoFar]) -> tuple[QueryRun, ...]:
+    """Return runs as they are now, in their order."""
     return tuple(run.whole() for run in runs)

@@ -196,6 +196,7 @@ def is_copy(reading: CheckpointReading) -> bool:
 
 
 def changed_between(before: Checkpoint, now: Checkpoint) -> str | None:
+    """Describe what changed between two readings; None if nothing did."""
     changes = [
         f"the newest {what} batch went from {number(old)} to {number(new)}"
         for what, old, new in (
@@ -208,6 +209,7 @@ def changed_between(before: Checkpoint, now: Checkpoint) -> str | None:
 
 
 def again_on_restart(checkpoint: Checkpoint) -> int | None:
+    """Count what a restart now would read again; None where that cannot be told."""
     if checkpoint.details.reruns_batch is None:
         if checkpoint.details.last_committed_batch is not None:
             return 0

@@ -98,6 +98,7 @@ def _in_shards(shown: Checkpoint) -> None:
 
 
 def _choose(reading: sources.Reading, names: list[str]) -> Scope | None:
+    """Draw what leads from step to step, and the choice of a topic; give that, None where no Kafka topic is known."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         index = _step_index(names)
         st.button(
@@ -230,6 +231,7 @@ def takeaway(history: History, moment: BatchMoment, at: BatchStanding, lanes: sl
 
 
 def _unfiled(history: History, row: int) -> str | None:
+    """Describe which batches may have run after a commit without leaving a file; None where nothing points to any."""
     batch = history.batches[row].id
     after = history.batches[row + 1].id if row + 1 < len(history.batches) else None
     if after is not None and after > batch + 1:

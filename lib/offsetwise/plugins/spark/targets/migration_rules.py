@@ -63,6 +63,7 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
 
 
 def _exception(comparison: Comparison, rows: Rows) -> str:
+    """Return whether the query fails, and what it leaves behind; empty where it does not."""
     renamed = first(rows, lambda row: row.new_topic != row.topic)
     beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
     below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)

@@ -108,6 +108,7 @@ class _Target:
 
 
 def _repaired(plan: Plan, folder: FolderReader) -> Repaired | None:
+    """Decide the plan's repair again; None where it has none."""
     if plan.repair is None:
         return None
     try:
@@ -346,6 +347,7 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
 
 
 def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
+    """Describe where a checkpoint restarts elsewhere than planned; None where it does not."""
     shards = has_opaque_positions(plan)
     results = {
         (source.id, position.topic_partition): (position.offset, position.planned_offset)

@@ -30,6 +30,7 @@ def later_batch(step: ReceiptStep, names: Names) -> str | None:
 
 
 def ran_since(step: ReceiptStep, names: Names) -> str | None:
+    """State that a query has run on a checkpoint since a step wrote it; None where its logs show none."""
     later = later_batch(step, names)
     return None if later is None else f"a query has run on it since: {later} is there."
 

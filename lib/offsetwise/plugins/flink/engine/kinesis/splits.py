@@ -192,6 +192,7 @@ def _plain_arn(named: bytes) -> str | None:
 
 @lru_cache(maxsize=16)
 def _service(arn: str) -> str | None:
+    """Return the service that an ARN is of, which all splits of a source have in common; None of no ARN of a stream."""
     match = _ARN.fullmatch(arn)
     return None if match is None else match[1]
 

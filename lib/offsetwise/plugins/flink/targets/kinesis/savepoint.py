@@ -39,6 +39,7 @@ class Splits:
 
     @classmethod
     def of(cls, shards: Sequence[SplitFields]) -> Splits:
+        """Return the shards of a source apart, finished ones included: there is at least one."""
         known = [shard for shard in shards if not shard.finished]
         open_ = {fields.shard for fields in known}
         waiting = {

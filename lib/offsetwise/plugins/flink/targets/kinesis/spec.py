@@ -62,6 +62,7 @@ def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
 
 
 def against_splits(plan: Plan) -> Iterator[Problem]:
+    """Report which positions cannot be splits of one source, and which shards would never be read."""
     yield from against_places(plan)
     ranges = ranges_of(plan)
     unresolved = sorted(position.partition for position in plan.positions if position.new_topic_partition not in ranges)
@@ -75,6 +76,7 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
 
 
 def against_edit(plan: Plan) -> Iterator[Problem]:
+    """Report which positions no source of Flink can hold, and which shards would never be read."""
     if not has_opaque_positions(plan):
         return
     for position in plan.positions:
@@ -130,6 +132,7 @@ def arn_of(plan: Plan, stream: str) -> str | None:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
+    """Return what a split would hold of a position; None where it cannot hold it."""
     new_position = begin_of(position)
     return None if new_position is None or new_position.sub is not None else new_position
 

@@ -29,6 +29,7 @@ def _converted(plan: Plan, context: Context) -> Edits:
 
 
 def _other(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
+    """Explain why a savepoint is not the reviewed one, converted. Only the original can tell."""
     return None if step.files == _converted(plan, context).written() else "it is not the reviewed one, converted."
 
 

@@ -79,6 +79,7 @@ def internal_topics(groups: Collection[str], topics: Iterable[str]) -> Mapping[s
 
 
 def evidence_of(group: GroupState, internal: Collection[str], *, is_streams: bool) -> ApplicationEvidence | None:
+    """Return what a group's type and commits show; None where its members are to be asked about."""
     if is_streams:
         return ApplicationEvidence.TYPE
     if any(offset.topic in internal and offset.topic.endswith(REPARTITION) for offset in group.offsets):

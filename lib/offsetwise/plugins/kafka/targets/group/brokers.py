@@ -93,6 +93,7 @@ def _requests(client: Client, cluster_id: str | None) -> Iterator[GroupRequests]
 
 
 def _cluster_id(client: Client) -> str | None:
+    """Ask once more which cluster answers; None where none does in time."""
     try:
         answer = client.admin.describe_cluster(request_timeout=client.deadline.left_s())
         result: str | None = answer.result(timeout=client.deadline.grace_s()).cluster_id

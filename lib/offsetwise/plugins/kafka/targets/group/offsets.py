@@ -46,6 +46,7 @@ def to_put_back(offset: WrittenOffset) -> GroupOffset:
 
 
 def without_metadata(offset: WrittenOffset) -> WrittenOffset:
+    """Return an offset of which only what was reviewed is known."""
     return replace(offset, before_metadata="", before_leader_epoch=None)
 
 

@@ -45,6 +45,7 @@ class ConsumerGroupTarget(TargetType):
         return comparison.group or job.commits_to or "GROUP"
 
     def namesake(self, comparison: Comparison) -> str | None:
+        """Return the group that moves; None for the job of a checkpoint."""
         return comparison.group
 
     def groups(self, target: Target) -> tuple[str, ...]:

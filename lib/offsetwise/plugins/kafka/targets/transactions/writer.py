@@ -282,6 +282,7 @@ def _sent(plan: Plan, note: str | None, path: str) -> int:
 
 
 def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
+    """Describe what came of the others; without a port to ask, only what was answered."""
     total, remaining = len(plan.transactions), len(plan.transactions) - number - 1
     # A request can be answered without an error and change nothing: what came of those before is looked up.
     results = [] if port is None else _settled(plan.transactions[:number], port)

@@ -131,6 +131,7 @@ class _ShardReading:
             limit = min(MOST_AT_ONCE, limit * _GROWTH)
 
     def _expired(self, missing: Collection[ShardPlace]) -> frozenset[ShardPlace]:
+        """Return those older than the oldest record that the shard has; the others were never there."""
         oldest = next((int(record["SequenceNumber"]) for record in self._records(TRIM_HORIZON)), None)
         return frozenset(position for position in missing if self._may_have_been(position, oldest))
 

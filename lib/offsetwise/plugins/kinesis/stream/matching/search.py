@@ -58,6 +58,7 @@ class Streams:
 
     @classmethod
     def of(cls, scene: Scene, positions: Sequence[Query]) -> Streams | None:
+        """Put both together; None where one of them has not told its shards."""
         first = positions[0]
         ours = scene.topics[Cluster.OLD].get(first.topic)
         theirs = scene.topics[Cluster.NEW].get(first.new_topic)
@@ -224,6 +225,7 @@ class Search:
         self.new |= dict(zip(due, self._given(self.copies.read, tasks), strict=True))
 
     def _since(self, windows: Sequence[Window]) -> int | None:
+        """Return from when on copies may have arrived of the records in some windows; None for the oldest record."""
         if any(window.oldest_ms is None and not _is_whole(window) for window in windows):
             return None
         oldest = [window.oldest_ms for window in windows if window.oldest_ms is not None]

@@ -28,6 +28,7 @@ _APART_MS: Final = 1_000
 
 
 def start_time(plan: Plan) -> str:
+    """Return the file's text: the time, and of each shard how many seconds of records are read again."""
     times = {
         shard_id(position.partition): at_ms
         for position in plan.positions
@@ -53,6 +54,7 @@ def fitting_time(plan: Plan) -> str:
 
 
 def _read_until_ms(position: PlannedPosition) -> int | None:
+    """Return when the record arrived that a shard is read up to; None where nothing tells."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace) or position.start is Start.EARLIEST:
         return None

@@ -63,6 +63,7 @@ def leases_as_checkpoint(table: DynamoTable) -> Checkpoint | None:
 
 
 def applications(comparison: Comparison) -> tuple[str, ...]:
+    """Return the application whose leases were compared; empty for a job of another engine."""
     checkpoint = comparison.checkpoint
     if checkpoint is None or not isinstance(checkpoint.details, KclDetails) or not checkpoint.job_id:
         return ()

@@ -26,6 +26,8 @@ _INDEX: Final = "LeaseOwnerToLeaseKeyIndex"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseChange:
+    """One row, before and after; None where there is none."""
+
     key: str
     before: Item | None
     after: Item | None

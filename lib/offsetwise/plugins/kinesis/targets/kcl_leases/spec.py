@@ -56,6 +56,7 @@ class LeaseSettings(Settings):
 
 
 def created_for(plan: Plan) -> str | None:
+    """Return the version of the KCL that the plan creates the table for; None where it creates none."""
     settings = settings_of(LeaseSettings, plan.settings)
     return settings.kcl if settings.create_table else None
 
@@ -73,6 +74,7 @@ def lease_table(table: str, state: str) -> Iterator[str]:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
+    """Return what a lease would hold of a position; None where it cannot hold it."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace):
         return None
@@ -287,6 +289,7 @@ class KclLeasesTarget(TargetType):
             yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
 
     def creates(self, plan: Plan, target: Target) -> str | None:
+        """Return the table that a plan creates; None where it creates none."""
         kcl = created_for(plan)
         index = " with its index of owners" if kcl == KCL_3 else ""
         return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"

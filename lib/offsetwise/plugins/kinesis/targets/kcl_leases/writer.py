@@ -196,6 +196,7 @@ def writer(migration: Migration) -> Writer:
 
 
 def _created_ms(step: ReceiptStep, record: StepRecord | None) -> int | None:
+    """Return when this plan created the table; None where no answer said it."""
     noted = None if record is None else record.notes.get("table")
     return step.table.created_ms if step.table is not None else None if noted is None else int(noted)
 

@@ -131,6 +131,7 @@ def _event(uri: str, name: str, line: bytes) -> dict[str, Any]:
 
 
 def _add(runs: dict[str, RunSoFar], event: dict[str, Any], *, is_whole: bool) -> str | None:
+    """Add what an event says; return the state that it puts the application's queries in, None where that is none."""
     kind = str(event.get("Event")).rpartition("$")[2]
     of = event.get("progress") if kind == "QueryProgressEvent" else event
     if not isinstance(of, dict) or not isinstance(of.get("runId"), str):

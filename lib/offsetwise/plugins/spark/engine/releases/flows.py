@@ -34,6 +34,7 @@ def version_of(name: str) -> int | None:
 
 
 def newest_version(names: Iterable[str]) -> str | None:
+    """Return the name with the highest version; None where no name is one."""
     versions = [(version, name) for name in names if (version := version_of(name)) is not None]
     return max(versions, default=(0, None))[1]
 
@@ -72,6 +73,7 @@ def superseded(uri: str, *, roots: Sequence[str] | None) -> tuple[Problem, ...]:
 
 
 def instead_of_flow(uri: str, entries: Sequence[Entry]) -> tuple[str, str] | None:
+    """Describe the folder of a flow, and which of its versions to give; None where it is none."""
     newest = newest_version(entry.name for entry in entries) if is_flow(uri) else None
     if newest is None:
         return None

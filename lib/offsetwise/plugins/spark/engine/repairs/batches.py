@@ -123,6 +123,7 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
 
 
 def _damaged_commits(damaged: Damaged) -> list[int]:
+    """Return the newest commit and those right below it, the newest first, that Spark cannot read."""
     committed = damaged.logs.committed
     if not committed:
         raise UnrepairableError(

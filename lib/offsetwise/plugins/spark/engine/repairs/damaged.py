@@ -45,6 +45,7 @@ class Damaged:
         return next(unfinished_repartition(self.restart, files), None) is not None
 
     def read(self, path: str) -> bytes | None:
+        """Return a file's bytes; None where it cannot be read."""
         data = self.folder.read_many({path: None})[path]
         return None if isinstance(data, StorageError) else data
 
@@ -65,6 +66,7 @@ class Damaged:
         raise UnrepairableError(f"offsets/{batch} is not there.", fix="Restore the folder from a backup.")
 
     def offsets_or_none(self, batch: int) -> OffsetFile | None:
+        """Return what `offsets/<batch>` says; None where that cannot be read, of a batch that is left out."""
         try:
             return self.offsets(batch)
         except UnrepairableError:

@@ -115,6 +115,7 @@ def entry_of(shard_position: ShardPlace) -> dict[str, str]:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
+    """Return where a shard begins; None where the connectors have no word for it."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace):
         return None

@@ -1,3 +1,5 @@
+"""A fresh Spark checkpoint that holds initial offsets only."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

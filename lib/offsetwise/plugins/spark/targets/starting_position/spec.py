@@ -49,6 +49,7 @@ def fitting_position(plan: Plan) -> str:
 
 
 def _place_of(position: PlannedPosition) -> ShardPlace | None:
+    """Return where a shard begins; None where one of the two connectors has no word for it."""
     new_position = place_of(position)
     return None if new_position is None or new_position.sub is not None else new_position
 
