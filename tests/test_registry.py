@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+from offsetwise import targets
 from offsetwise.engines.engine import Engine
 from offsetwise.errors import PluginError
 from offsetwise.plan.target import TargetType, target_type
@@ -40,12 +42,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def targets(*lines: str) -> str:
+def entry_points_of(*lines: str) -> str:
     return "[offsetwise.targets]\n" + "\n".join(lines) + "\n"
 
 
 def test_a_name_of_the_product_stays_its_own(site: Path) -> None:
-    install(site, "taker", targets("consumer-group = taker_target"))
+    install(site, "taker", entry_points_of("consumer-group = taker_target"))
 
     assert target_type("consumer-group") is TYPE
     (told,) = TARGETS.problems(TargetType)
@@ -55,8 +57,8 @@ def test_a_name_of_the_product_stays_its_own(site: Path) -> None:
 
 
 def test_a_name_that_two_bring_is_nobodys(site: Path) -> None:
-    install(site / "one", "first", targets("shelf = first_target"))
-    install(site / "two", "second", targets("shelf = second_target"))
+    install(site / "one", "first", entry_points_of("shelf = first_target"))
+    install(site / "two", "second", entry_points_of("shelf = second_target"))
     with pytest.MonkeyPatch.context() as patch:
         for folder in ("one", "two"):
             patch.syspath_prepend(str(site / folder))
@@ -114,3 +116,16 @@ def test_entry_points_are_read_only_where_a_name_is_not_the_products_own(monkeyp
     assert "yours" not in registry
     assert [*registry] == ["mine"]
     assert read == ["offsetwise.things"]
+
+
+def test_every_target_has_its_name_in_python() -> None:
+    """One with an address takes it."""
+    made = []
+    for function in vars(targets).values():
+        if getattr(function, "__module__", "") == targets.__name__:
+            made.append(function(*("etl" for _ in signature(function).parameters)))
+
+    assert {target.kind for target in made} == set(TARGETS) - set(TARGETS.installed)
+    assert {target.kind for target in made if target.group} == {
+        kind for kind in TARGETS if target_type(kind).address is not None
+    }

@@ -69,7 +69,8 @@ class TopicState:
     """The topic id as Kafka prints it (base64); None on clusters without topic ids."""
     partitions: tuple[PartitionState, ...] = ()
     config: tuple[tuple[str, str], ...] = ()
-    """The configurations that matter (cleanup.policy, retention.ms, …), sorted by name."""
+    """The configurations that matter (cleanup.policy, retention.ms, …), with defaults of the brokers, sorted by name;
+    empty where they were not read."""
     error: str | None = None
     shards: tuple[ShardRange, ...] = ()
     """Of a stream that has shards, each that is known. Not written if empty."""

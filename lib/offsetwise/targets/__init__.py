@@ -57,11 +57,23 @@ def AtTimestamp() -> Target:
     return Target(kind="at-timestamp")
 
 
+def PositionsFile() -> Target:
+    """The positions file that was read, with the new offsets, in its shape."""
+    return Target(kind="positions-file")
+
+
+def Connector(name: str) -> Target:
+    """The offsets of a sink connector on the new cluster, by its name in the migration file."""
+    return Target(kind="connector", group=name)
+
+
 def ConsumerGroup(group: str) -> Target:
+    """The offsets of a consumer group on the new cluster."""
     return Target(kind="consumer-group", group=group)
 
 
 def KclLeases(application: str) -> Target:
+    """The lease table of an application of the KCL, which has its name."""
     return Target(kind="kcl-leases", group=application)
 
 
