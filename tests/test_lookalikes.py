@@ -8,7 +8,7 @@ import sys
 import regex
 
 from offsetwise import lookalikes
-from offsetwise.lookalikes import invisible, marks_without_base, mixed_scripts, skeleton, without_invisible
+from offsetwise.lookalikes import invisible, mixed_scripts, skeleton, without_invisible
 from tests.with_cases import with_cases
 
 UNSEEN = {
@@ -108,14 +108,6 @@ def test_every_letter_has_a_script_or_is_common_to_all() -> None:
     known = regex.compile("[" + "".join(rf"\p{{Script_Extensions={name}}}" for name in names) + "]")
     letters = [chr(each) for each in range(sys.maxunicode + 1) if chr(each).isalpha()]
     assert [each for each in letters if not known.match(each)] == []
-
-
-@with_cases(
-    ("text", "marks"),
-    [("\u0301ada", ("\u0301",)), ("ada \u0308\u0301", ("\u0308",)), ("ada\u0301", ()), ("-\u0308", ()), ("", ())],
-)
-def test_marks_that_stand_on_nothing_are_told(text: str, marks: tuple[str, ...]) -> None:
-    assert marks_without_base(text) == marks
 
 
 def test_the_examples_hold() -> None:

@@ -19,7 +19,6 @@ import regex
 _INVISIBLE: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800\U00016FE4\U0001D159]")
 """Besides the property and the category: the empty Braille pattern, a Khitan filler and a note without a head, which
 are letters, marks and symbols by their category and have no ink."""
-_WITHOUT_BASE: Final = regex.compile(r"(?:^|(?<=[\p{Z}\p{C}]))\p{M}")
 _SCRIPTS: Final = """
     Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali Beria_Erfe Bhaiksuki
     Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian Chakma Cham Cherokee Chorasmian
@@ -125,15 +124,6 @@ def mixed_scripts(text: str) -> tuple[str, ...]:
     if any(all(scripts & together for scripts in results) for together in _WRITTEN_TOGETHER):
         return ()
     return tuple(sorted(name.replace("_", " ") for name in frozenset.union(*results)))
-
-
-def marks_without_base(text: str) -> tuple[str, ...]:
-    r"""Return the combining marks that stand at the beginning or after a blank, where they have nothing to stand on.
-
-    >>> marks_without_base("\u0301a e\u0301") == ("\u0301",), marks_without_base("e\u0301")
-    (True, ())
-    """
-    return tuple(dict.fromkeys(_WITHOUT_BASE.findall(text)))
 
 
 def marked(text: str) -> str:

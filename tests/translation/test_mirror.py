@@ -1,12 +1,11 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.model import LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync, TopicPartition
+from offsetwise.model import LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
 from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from tests.with_cases import with_cases
 
@@ -96,7 +95,8 @@ def test_no_sync_and_no_checkpoint_give_no_candidate() -> None:
 
 def test_another_partition_and_topic_do_not_mix_in() -> None:
     index = SyncIndex.of([*syncs([(7, 1)]), *syncs([(7, 2)], partition=1), *syncs([(7, 3)], topic="payments")])
-    assert [mm2_answer(7, *key, index) for key in index.partitions] == [1, 2, 3]
+    keys = (("orders", 0), ("orders", 1), ("payments", 0))
+    assert [mm2_answer(7, *key, index) for key in keys] == [1, 2, 3]
 
 
 def test_the_narrowest_candidate_comes_first_and_says_who() -> None:
@@ -281,27 +281,3 @@ def test_brackets_are_monotonic_in_the_position(mirror: Mirror, positions: list[
     lows, highs = [bracket.lo for bracket in found], [bracket.hi for bracket in found]
     assert lows == sorted(lows, key=int)  # type: ignore[arg-type]
     assert highs == sorted(highs, key=int)  # type: ignore[arg-type]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 60)), max_size=60),
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 70)), min_size=1, max_size=40),
-    st.integers(0, 20),
-    st.integers(20, 70),
-)
-def test_many_brackets_at_once_equal_one_at_a_time(
-    rows: list[tuple[int, int, int]], asked: list[tuple[int, int]], log_start: int, hw: int
-) -> None:
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    partitions = [TopicPartition("orders", number) for number in range(4)]
-    index = SyncIndex(partitions, columns[:, 0], columns[:, 1], columns[:, 2])
-    ordinal, position = np.array(asked, dtype=np.int64).T
-    many = index.bracket_many(ordinal, position, np.full(4, log_start), np.full(4, hw))
-    for row, (number, at) in enumerate(asked):
-        one = index.bracket("orders", number, at, LogRange(log_start=log_start, lso=hw, hw=hw))
-        if one is None:
-            assert (many.lo[row], many.hi[row], many.has_floor[row]) == (log_start, hw, False)
-            continue
-        assert (many.lo[row], many.hi[row]) == (one.lo, one.hi)
-        assert (many.has_floor[row], many.has_ceiling[row]) == (one.floor is not None, one.ceiling is not None)
-        assert (many.linear[row] if many.has_linear[row] else None) == one.linear

@@ -14,12 +14,11 @@ from typing import Final, TypeVar
 from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
 from offsetwise.position import offset_or_none
 from offsetwise.translation.mirror_store import Mm2Store, NoAnswer
-from offsetwise.translation.sync_index import Bracket, Brackets, SyncIndex
+from offsetwise.translation.sync_index import Bracket, SyncIndex
 from offsetwise.wording import number
 
 __all__ = [
     "Bracket",
-    "Brackets",
     "Flow",
     "Mm2Store",
     "NoAnswer",

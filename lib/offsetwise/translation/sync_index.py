@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,18 +42,6 @@ class Bracket:
     """The place found by counting on from the floor, where both syncs have the same distance; else None."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brackets:
-    """The brackets of many positions, one entry each. Entries without a bound are 0 and flagged."""
-
-    lo: Int64s
-    hi: Int64s
-    has_floor: Flags
-    has_ceiling: Flags
-    linear: Int64s
-    has_linear: Flags
-
-
 class SyncIndex:
     def __init__(
         self, partitions: Sequence[TopicPartition], ordinal: Int64s, upstream: Int64s, downstream: Int64s
@@ -67,10 +55,9 @@ class SyncIndex:
             downstream: Per sync, the offset on the target.
         """
         order = np.argsort(ordinal, kind="stable")
-        self.partitions = tuple(partitions)
-        self._number = {pair: number for number, pair in enumerate(self.partitions)}
+        self._number = {pair: number for number, pair in enumerate(partitions)}
         self._upstream, self._downstream = upstream[order], downstream[order]
-        self._begin = np.searchsorted(ordinal[order], np.arange(len(self.partitions) + 1))
+        self._begin = np.searchsorted(ordinal[order], np.arange(len(partitions) + 1))
         self._runs = _runs(ordinal[order], self._upstream, self._downstream)
 
     @classmethod
@@ -111,54 +98,6 @@ class SyncIndex:
             end = start
         return tuple(brackets)
 
-    def bracket_many(self, ordinal: Int64s, position: Int64s, log_start: Int64s, hw: Int64s) -> Brackets:
-        """Bracket many positions by the last runs, as `bracket` does one at a time.
-
-        Args:
-            ordinal: Per position, which of `partitions` it belongs to.
-            position: Offsets on the source.
-            log_start: Per partition, the new log start.
-            hw: Per partition, the new high watermark.
-        """
-        # Sorted queries walk the syncs once; in random order every one of them misses the processor's cache.
-        order = np.argsort(position)
-        if len(self.partitions) > 1:
-            order = order[np.argsort(_small(ordinal[order], len(self.partitions)), kind="stable")]
-        edges = np.searchsorted(ordinal[order], np.arange(len(self.partitions) + 1))
-        queries, counts = position[order], np.diff(edges)
-        start, end = np.repeat(log_start, counts), np.repeat(hw, counts)
-        first, at, last = self._locate(queries, edges)
-        upstream, downstream = (_padded(self._upstream), _padded(self._downstream))
-        u1, d1, u2, d2 = upstream[at], downstream[at], upstream[at + 1], downstream[at + 1]
-        has_floor, has_ceiling = (at >= first) & (d1 < end), at + 1 < last
-        exact = has_floor & (u1 == queries)
-        lo = np.where(has_floor, np.maximum(np.where(exact, d1, d1 + 1), start), start)
-        hi = np.where(exact, lo, np.where(has_ceiling, np.maximum(np.minimum(d2, end), start), end))
-        linear = d1 + (queries - u1)
-        has_linear = has_floor & (exact | (has_ceiling & (u2 - u1 == d2 - d1))) & (linear >= lo) & (linear <= hi)
-        flags = _unsort(has_floor * np.uint8(1) | has_ceiling * np.uint8(2) | has_linear * np.uint8(4), order)
-        return Brackets(
-            lo=_unsort(lo, order),
-            hi=_unsort(hi, order),
-            has_floor=flags & 1 > 0,
-            has_ceiling=flags & 2 > 0,
-            linear=_unsort(linear * has_linear, order),
-            has_linear=flags & 4 > 0,
-        )
-
-    def _locate(self, queries: Int64s, edges: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Return, per query, where the last run begins, the last sync at or before it, and where the run ends.
-
-        `queries` are grouped by partition; `edges` says where each group begins.
-        """
-        first, at, last = (np.zeros(len(queries), dtype=np.int64) for _ in range(3))
-        for number in np.flatnonzero(np.diff(edges)):
-            rows, begin, end = slice(edges[number], edges[number + 1]), self._begin[number], self._begin[number + 1]
-            start = self._runs[end - 1] if end > begin else end
-            at[rows] = start - 1 + np.searchsorted(self._upstream[start:end], queries[rows], side="right")
-            first[rows], last[rows] = start, end
-        return first, at, last
-
     def _slice(self, topic: str, partition: int) -> tuple[int, int]:
         number = self._number.get(TopicPartition(topic, partition))
         return (0, 0) if number is None else (int(self._begin[number]), int(self._begin[number + 1]))
@@ -170,22 +109,6 @@ class SyncIndex:
             upstream=int(self._upstream[at]),
             downstream=int(self._downstream[at]),
         )
-
-
-def _padded(column: Int64s) -> Int64s:
-    # Zeros behind the end: read, and then not used, where there is no sync before a position (index -1) or after it.
-    return np.append(column, [0, 0])
-
-
-def _small(numbers: Int64s, bound: int) -> NDArray[Any]:
-    # Sorting 16-bit integers takes time in their number only.
-    return numbers.astype(np.uint16) if bound <= 2**16 else numbers
-
-
-def _unsort(column: NDArray[Number], order: Int64s) -> NDArray[Number]:
-    ordered = np.empty_like(column)
-    ordered[order] = column
-    return ordered
 
 
 def _bracket(
