@@ -31,7 +31,7 @@ from offsetwise.config import (
 )
 from offsetwise.engines.flat import flat_type
 from offsetwise.engines.registry import engines
-from offsetwise.exit_codes import EXIT_CODES
+from offsetwise.errors import EXIT_CODES
 from offsetwise.findings import Case, MigrationCase, Stage, TopicCase, findings
 from offsetwise.findings.register import decided
 from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionComparison, PlanSet, RawVerdict, Severity

@@ -49,8 +49,10 @@ One unreadable partition is a finding, not an exception.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Self
+from types import MappingProxyType
+from typing import Final, Self
 
 
 class OffsetwiseError(Exception):
@@ -244,3 +246,31 @@ class LabError(OffsetwiseError):
 
 class JavaError(LabError):
     """Java is missing or too old."""
+
+
+EXIT_CODES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        0: "done or equal",
+        1: "error",
+        2: "differences, only with --detailed-exitcode",
+        3: "stale: what the plan was made from has changed",
+        4: "not approved",
+        5: "verification failed",
+    }
+)
+"""Of the command line, with what each means."""
+
+
+def exit_code(error: OffsetwiseError) -> int:
+    """Return the exit code of an error.
+
+    >>> exit_code(NotApprovedError("Nobody signed.", fix="Sign it."))
+    4
+    """
+    match error:
+        case StalePlanError():
+            return 3
+        case NotApprovedError():
+            return 4
+        case _:
+            return 1

@@ -16,8 +16,7 @@ from offsetwise.apply.recheck import recheck
 from offsetwise.apply.recheck.cutover import cutover_again
 from offsetwise.apply.run import apply, dry_run, require_held
 from offsetwise.cli.render import applied as render_apply
-from offsetwise.errors import ApplyError, StalePlanError
-from offsetwise.exit_codes import exit_code
+from offsetwise.errors import ApplyError, StalePlanError, exit_code
 from offsetwise.model import (
     Cluster,
     Cutover,

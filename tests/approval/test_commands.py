@@ -15,8 +15,15 @@ import pytest
 from offsetwise import files
 from offsetwise.approval import policy_for, read_approval
 from offsetwise.config import ApprovalSettings
-from offsetwise.errors import NotApprovedError, OffsetwiseError, PlanError, StalePlanError, VerifyError
-from offsetwise.exit_codes import EXIT_CODES, exit_code
+from offsetwise.errors import (
+    EXIT_CODES,
+    NotApprovedError,
+    OffsetwiseError,
+    PlanError,
+    StalePlanError,
+    VerifyError,
+    exit_code,
+)
 from tests.approval.signed import FILE, PLAN, judged
 from tests.commands import Ran, call, run
 from tests.with_cases import with_cases

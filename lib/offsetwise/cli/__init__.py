@@ -30,8 +30,7 @@ from offsetwise.cli import (
     targets,
 )
 from offsetwise.cli.output import say
-from offsetwise.errors import OffsetwiseError
-from offsetwise.exit_codes import EXIT_CODES
+from offsetwise.errors import EXIT_CODES, OffsetwiseError
 
 EPILOG: Final = f"""
 Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())}.

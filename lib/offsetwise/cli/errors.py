@@ -10,8 +10,7 @@ from typing import Final
 import typer
 
 from offsetwise.cli.output import safe, stderr
-from offsetwise.errors import OffsetwiseError, UsageError
-from offsetwise.exit_codes import exit_code
+from offsetwise.errors import OffsetwiseError, UsageError, exit_code
 
 DEBUG: Final = "OFFSETWISE_DEBUG"
 EXTRAS: Final = {

@@ -14,7 +14,7 @@ import streamlit as st
 from offsetwise.bundled import bundled_path
 from offsetwise.console.widgets import blocks, escaping, table
 from offsetwise.console.widgets.table import Column, Columns
-from offsetwise.exit_codes import EXIT_CODES
+from offsetwise.errors import EXIT_CODES
 from offsetwise.findings import FindingKind, findings
 from offsetwise.model import Severity
 from offsetwise.wording import verdicts
