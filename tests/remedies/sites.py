@@ -145,6 +145,8 @@ def _texts(value: ast.expr, known: Names, functions: Functions) -> list[str]:
     """Return the texts that an expression may be: one of each `return` of a function that is called, and of each
     value of a table that is looked into; all others are one text.
     """
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "with_absent":  # adds to what it is given
+        return _texts(value.args[0], known, functions)
     called = _called(value, functions)
     if called is not None:
         return _returned(*called)
