@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from offsetwise.model import LogRange, OffsetSync, TopicPartition
 from offsetwise.position import offset_or_none
 
 Int64s: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
-Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
