@@ -17,7 +17,7 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from offsetwise.digits import whole_number
+from offsetwise.digits import numbers_first
 from offsetwise.model import Batch, BatchSource
 from offsetwise.position import OfPartition
 
@@ -261,8 +261,7 @@ def _interval(before: Batch | None, batch: Batch) -> int | None:
 
 def _log_order(key: tuple[str, str]) -> tuple[bool, int, str, str]:
     source, topic = key
-    number = whole_number(source)
-    return number is None, number or 0, source, topic
+    return *numbers_first(source), topic
 
 
 def _partitions_by_topic(rows: Iterable[Sequence[BatchSource]]) -> dict[tuple[str, str], set[int]]:

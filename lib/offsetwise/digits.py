@@ -24,3 +24,13 @@ def whole_number(text: str, most: int = 2**63 - 1) -> int | None:
     """
     number = int(text) if _WHOLE.fullmatch(text) else None
     return number if number is not None and number <= most else None
+
+
+def numbers_first(name: str) -> tuple[bool, int, str]:
+    """Return what names are sorted by so that numbers come first, in their order, and then the others.
+
+    >>> sorted(("10", "etl", "9"), key=numbers_first)
+    ['9', '10', 'etl']
+    """
+    number = whole_number(name)
+    return number is None, number or 0, name

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from offsetwise.digits import whole_number
+from offsetwise.digits import numbers_first
 from offsetwise.errors import MissingError, StorageError
 from offsetwise.plugins.spark.engine.offset_log import (
     SourceOffset,
@@ -51,7 +51,7 @@ def read_initial_offsets(folder: FolderReader, *, present: bool, checksums: bool
         names = [entry.name for entry in folder.entries("sources") if _SOURCE_FOLDER.fullmatch(entry.name)]
     except StorageError as error:
         return InitialOffsets(unreadable={"": error.problem})
-    ids = sorted(names, key=lambda name: (whole_number(name) is None, whole_number(name) or 0, name))
+    ids = sorted(names, key=numbers_first)
     paths = [f"sources/{name}/0" for name in ids]
     if checksums:
         paths += [f"sources/{name}/.0.crc" for name in ids]
