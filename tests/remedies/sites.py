@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -145,11 +145,9 @@ def _texts(value: ast.expr, known: Names, functions: Functions) -> list[str]:
     """Return the texts that an expression may be: one of each `return` of a function that is called, and of each
     value of a table that is looked into; all others are one text.
     """
-    if isinstance(value, ast.Call) and ast.unparse(value.func) == "with_absent":  # adds to what it is given
-        return _texts(value.args[0], known, functions)
     called = _called(value, functions)
-    if called is not None:
-        return _returned(*called)
+    if called is not None and isinstance(value, ast.Call):
+        return _returned(*called, value.args)
     if isinstance(value, ast.Name):
         calls = [each for each in known.get(value.id, ()) if _is_choice(each, functions)]
         rest = _words(value, {value.id: tuple(each for each in known.get(value.id, ()) if each not in calls)})
@@ -174,10 +172,11 @@ def _texts(value: ast.expr, known: Names, functions: Functions) -> list[str]:
     return [_words(value, known)]
 
 
-def _returned(path: Path, function: ast.FunctionDef) -> list[str]:
-    """Return the texts that a function may return."""
+def _returned(path: Path, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> list[str]:
+    """Return the texts that a function may return when it is called with these arguments."""
     functions = _functions(path)
-    known = {**_constants(_tree(path)), **_assigned(function, functions)}
+    given = {each.arg: (argument,) for each, argument in zip(function.args.args, arguments, strict=False)}
+    known = {**_constants(_tree(path)), **given, **_assigned(function, functions)}
     returns = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
     return [text for each in returns for text in _texts(each, known, functions)]
 

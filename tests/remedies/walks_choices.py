@@ -6,11 +6,13 @@ import json
 
 from offsetwise import files
 from offsetwise.apply import reversal
+from offsetwise.model import Target
 from offsetwise.plan import settings
 from offsetwise.plan.settings import Settings
 from offsetwise.transactions.decisions import Decision
 from tests.apply.worlds import stage
-from tests.plan.scene import drafted
+from tests.plan.scene import COPY, drafted
+from tests.plugins.flink import test_ways as of_savepoints
 from tests.plugins.spark.repair.test_repairs import DAMAGED
 from tests.remedies.walk import Scene, Steps, corrected, walk
 from tests.remedies.walks_apply import failed, run
@@ -84,3 +86,13 @@ def savepoint_of_a_query_with_shards(scene: Scene) -> Steps:
 def checkpoint_of_a_savepoint_with_shards(scene: Scene) -> Steps:
     to = savepoint(scene, "streams-source-5.1.0-two-shards", "fl")
     return Steps(to("spark-checkpoint"), lambda: None, to("starting-position"))
+
+
+@walk("plugins/spark/targets/spec.py::against_checkpoint", "Write to flink-savepoint, or to a consumer group")
+def savepoint_for_a_copy_of_spark(_: Scene) -> Steps:
+    compared = of_savepoints.savepoint()
+    return Steps(
+        lambda: drafted(compared, COPY) and None,
+        lambda: None,
+        lambda: drafted(compared, Target(kind="flink-savepoint")) and None,
+    )
