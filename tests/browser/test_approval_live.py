@@ -189,6 +189,14 @@ def in_both_themes(page: Page, name: str) -> None:
     settle(page)
 
 
+def approve(reviewer: Page) -> None:
+    """Approve the plan that Review shows, and go on to its Export page."""
+    press(reviewer, "Approve")
+    expect(reviewer.get_by_text("Approved: version")).to_be_visible()
+    reviewer.get_by_role("button", name=re.compile("Export$")).click()
+    settle(reviewer)
+
+
 def control(page: Page, name: str) -> Any:
     return page.get_by_role("button", name=name, exact=True)
 
@@ -240,10 +248,7 @@ def test_what_one_person_drafts_another_approves_and_the_command_line_applies(of
     press(reviewer, "Look whether anything changed")
     expect(reviewer.get_by_text("Nothing that it requires had changed")).to_be_visible(timeout=PATIENCE_MS)
     keep(reviewer, "review-reviewer")
-    press(reviewer, "Approve")
-    expect(reviewer.get_by_text("Approved: version")).to_be_visible()
-    reviewer.get_by_role("button", name=re.compile("Export$")).click()
-    settle(reviewer)
+    approve(reviewer)
     keep(reviewer, "export-approved")
     unpack(reviewer, office.folder / "kit.zip")
 
@@ -299,10 +304,7 @@ def test_a_connector_moves_from_the_screens_and_the_reviewer_sees_what_the_new_o
     in_both_themes(reviewer, "review-connector")
     press(reviewer, "Look whether anything changed")
     expect(reviewer.get_by_text("Nothing that it requires had changed")).to_be_visible(timeout=PATIENCE_MS)
-    press(reviewer, "Approve")
-    expect(reviewer.get_by_text("Approved: version")).to_be_visible()
-    reviewer.get_by_role("button", name=re.compile("Export$")).click()
-    settle(reviewer)
+    approve(reviewer)
     in_both_themes(reviewer, "export-connector")
     unpack(reviewer, office.folder / "connector.zip")
 
@@ -326,10 +328,7 @@ def test_a_positions_file_moves_from_the_screens_and_its_new_offsets_are_in_the_
     plan = drafted(author, FILED, kind="checkpoint", picture="draft-positions")
     reviewer = arrive("rita", f"/review?plan={plan}")
     in_both_themes(reviewer, "review-positions")
-    press(reviewer, "Approve")
-    expect(reviewer.get_by_text("Approved: version")).to_be_visible()
-    reviewer.get_by_role("button", name=re.compile("Export$")).click()
-    settle(reviewer)
+    approve(reviewer)
     in_both_themes(reviewer, "export-positions")
     unpack(reviewer, office.folder / "filed.zip")
 

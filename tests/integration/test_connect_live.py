@@ -70,6 +70,12 @@ class Job:
         }
         (self.folder / "m.yaml").write_text(yaml.safe_dump(body))
 
+    def read_and_stop(self) -> None:
+        """Let a new connector write what was read of the old cluster, and stop it."""
+        self.write_migration()
+        until(self.old.create(self.name, ORDERS), READ)
+        self.old.change(self.name, "STOPPED")
+
     def call(self, command: str, *arguments: str | Path) -> Ran:
         return call(command, *arguments, "--migration", self.folder / "m.yaml", "--json")
 
@@ -175,9 +181,7 @@ def test_a_connector_whose_offsets_were_changed_after_the_plan_says_that_it_bega
     lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
 ) -> None:
     job = Job(lab, *running, tmp_path, "changed-sink")
-    job.write_migration()
-    until(job.old.create(job.name, ORDERS), READ)
-    job.old.change(job.name, "STOPPED")
+    job.read_and_stop()
     job.new.create(job.new_name, ORDERS, state="STOPPED")
     job.draft()
     assert job.apply().answered()["steps"][0]["state"] == "done"
@@ -263,9 +267,7 @@ def test_nothing_stays_written_to_a_connector_that_runs_or_reads_another_cluster
     lab: Lab, running: tuple[Workers, Workers], tmp_path: Path
 ) -> None:
     job = Job(lab, *running, tmp_path, "late-sink")
-    job.write_migration()
-    until(job.old.create(job.name, ORDERS), READ)
-    job.old.change(job.name, "STOPPED")
+    job.read_and_stop()
     clients = ("consumer", "admin")
     elsewhere = {f"{client}.override.bootstrap.servers": lab.old_bootstrap for client in clients}
     job.new.create(job.new_name, ORDERS, state="STOPPED", **elsewhere)
