@@ -131,8 +131,8 @@ $(EMULATORS): $(PACKAGE) tools/find-emulators $(wildcard locks/emulators/*) lib/
 	tools/find-emulators $(VENV)/emulators
 	$(BIN)/python -m tests.plugins.kinesis.live.jars
 	$(BIN)/python -m tests.integration.secured_broker
-	$(BIN)/python -m tests.integration.connect_workers
-	$(BIN)/python -m tests.integration.group_jobs
+	$(BIN)/python -m tests.plugins.connect.live.connect_workers
+	$(BIN)/python -m tests.plugins.kafka.live.group_jobs
 	touch $@
 
 $(SPARK): $(JARS) tests/quick_spark.py
@@ -143,6 +143,6 @@ $(FLINK): $(PACKAGE) tests/integration/flink_distribution.py $(wildcard locks/fl
 	$(BIN)/python -m tests.integration.flink_distribution
 	touch $@
 
-$(SPARKS): $(PACKAGE) tests/integration/spark_versions.py $(wildcard locks/spark-*.txt) lib/offsetwise/jars.lock
-	$(BIN)/python -m tests.integration.spark_versions
+$(SPARKS): $(PACKAGE) tests/plugins/spark/live/spark_versions.py $(wildcard locks/spark-*.txt) lib/offsetwise/jars.lock
+	$(BIN)/python -m tests.plugins.spark.live.spark_versions
 	touch $@

@@ -39,8 +39,8 @@ from tests.commands import COMMAND
 from tests.integration.groups import commit
 from tests.integration.relay import Request, relayed
 from tests.integration.test_cutover_live import DESCRIBE_PRODUCERS, LIST_OFFSETS, migration, writing
-from tests.integration.test_positions_live import TOOL
 from tests.integration.topics import create_divided
+from tests.plugins.positions.live.test_positions_live import TOOL
 
 PER_TOPIC, GROUP, TARGET_REQUESTS = 100, "described", 3
 EVERY_S: Final = 1.0

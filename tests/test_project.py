@@ -129,7 +129,7 @@ def test_a_lock_of_a_part_pins_what_the_whole_one_pins(name: str) -> None:
 def set_up(tmp_path: Path) -> Path:
     """A checkout in which every step of the set-up is done."""
     finders = [f"tools/find-{name}" for name in ("browser", "postgres", "emulators")]
-    fetchers = [f"tests/integration/{name}.py" for name in ("flink_distribution", "spark_versions")]
+    fetchers = ["tests/integration/flink_distribution.py", "tests/plugins/spark/live/spark_versions.py"]
     needed = (*finders, *fetchers, "lib/offsetwise/jars.lock", "tests/quick_spark.py")
     locks = [str(lock.relative_to(ROOT)) for lock in (*LOCKS, *(ROOT / "locks" / "emulators").iterdir())]
     for name in ("Makefile", "pyproject.toml", *locks, *needed):

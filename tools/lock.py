@@ -21,14 +21,14 @@ from offsetwise.jars import LOCK, locked, resolve, sha256_of
 from offsetwise.lab.jars import KAFKA_VERSION
 from offsetwise.lab.java import find_java
 from offsetwise.pipeline.launching import CONNECTOR
-from tests.integration.connect_workers import JARS as CONNECT
-from tests.integration.connect_workers import WANTED as OF_CONNECT
 from tests.integration.flink_distribution import DISTRIBUTIONS, PACKAGE, ROOT
-from tests.integration.group_jobs import JARS as OF_STREAMS
-from tests.integration.group_jobs import WANTED as STREAMS
 from tests.integration.secured_broker import NEWEST_KAFKA, OLD_KAFKA
-from tests.integration.spark_versions import OTHER_SPARKS, SPARKS
+from tests.plugins.connect.live.connect_workers import JARS as CONNECT
+from tests.plugins.connect.live.connect_workers import WANTED as OF_CONNECT
+from tests.plugins.kafka.live.group_jobs import JARS as OF_STREAMS
+from tests.plugins.kafka.live.group_jobs import WANTED as STREAMS
 from tests.plugins.kinesis.live.jars import SETS
+from tests.plugins.spark.live.spark_versions import OTHER_SPARKS, SPARKS
 
 LOCKS: Final = ROOT / "locks"
 OLDEST_PYTHON: Final = "3.11"

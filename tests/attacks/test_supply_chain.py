@@ -26,7 +26,7 @@ from offsetwise.pipeline.launching import CONNECTOR, connector_jars
 from tests.attacks.rows import Verdict, attack
 from tests.commands import call
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
-from tests.integration.spark_versions import SPARKS
+from tests.plugins.spark.live.spark_versions import SPARKS
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("uv", "build", "console", "spark", "packages")

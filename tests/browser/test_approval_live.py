@@ -22,9 +22,9 @@ from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_confirmations import BAR
 from tests.browser.test_live_lab import press
 from tests.commands import Ran, run
-from tests.integration.connect_workers import PASSWORD, STORES, Workers, workers
 from tests.integration.groups import commit, committed
 from tests.integration.topics import copies, create, produce, trim
+from tests.plugins.connect.live.connect_workers import PASSWORD, STORES, Workers, workers
 from tools.screenshots import THEMES
 
 PEOPLE: dict[str, dict[str, Any]] = {

@@ -285,7 +285,7 @@ def stopped(*offsets: int, at: int = 1050) -> MigrationCase:
 commits("group_ahead", "Take a new savepoint as you stop the job", stopped(1060, 1060), stopped(1060, 1060, at=1060))
 
 
-# Groups that are not consumer groups. What is done by hand is done in tests/integration/test_other_groups_live.py.
+# Groups that are not consumer groups. What is done by hand is done in test_other_groups_live.py of Kafka's live tests.
 _GROUPS = "findings/groups.py::"
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from offsetwise.lab import Lab
 from tests.integration.moving import GONE
-from tests.integration.spark_versions import INSTALLED, OTHER_SPARKS, ROOT, SPARKS
+from tests.plugins.spark.live.spark_versions import INSTALLED, OTHER_SPARKS, ROOT, SPARKS
 
 
 def moved_by(version: str, lab: Lab, folder: Path) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def moved_by(version: str, lab: Lab, folder: Path) -> dict[str, Any]:
     packages = [str(spark.require()) for spark in OTHER_SPARKS if spark.version == version]
     path = os.pathsep.join([*packages, str(ROOT / "lib"), str(ROOT)])
     topic = f"on-spark-{version.replace('.', '-')}"
-    command = [sys.executable, "-m", "tests.integration.on_spark", lab.old_bootstrap, lab.new_bootstrap, topic]
+    command = [sys.executable, "-m", "tests.plugins.spark.live.on_spark", lab.old_bootstrap, lab.new_bootstrap, topic]
     ran = subprocess.run(
         [*command, str(folder)],
         env=os.environ | {"PYTHONPATH": path},

@@ -1,6 +1,6 @@
 """A job that is moved by the release of Spark that this process imports; prints what became of it, as JSON.
 
-`python -m tests.integration.on_spark OLD NEW TOPIC FOLDER` with the release's packages first in PYTHONPATH.
+`python -m tests.plugins.spark.live.on_spark OLD NEW TOPIC FOLDER` with the release's packages first in PYTHONPATH.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ from offsetwise.plugins.kafka.stream.group_types.others import read_others
 from offsetwise.plugins.kafka.stream.wire import Wire
 from tests.commands import Ran
 from tests.integration.clusters import config, read
-from tests.integration.group_jobs import application, begin_shared, broker, copy, read_shared, records
 from tests.integration.groups import Job
 from tests.integration.secured_broker import KAFKAS, NEWEST_KAFKA
-from tests.integration.test_positions_live import TOOL
 from tests.integration.topics import Record, copies, create, produce
+from tests.plugins.kafka.live.group_jobs import application, begin_shared, broker, copy, read_shared, records
+from tests.plugins.positions.live.test_positions_live import TOOL
 
 pytestmark = pytest.mark.usefixtures("lab")  # all in one process: brokers of two releases start slowly
 RECORDS, START = 20, 3

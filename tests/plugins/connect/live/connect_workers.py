@@ -1,6 +1,7 @@
 """Workers of Kafka Connect in distributed mode, from Maven Central's jars, with a connector that writes files.
 
-`python -m tests.integration.connect_workers` fetches them, as `make proof` does, so that no test needs a network.
+`python -m tests.plugins.connect.live.connect_workers` fetches them, as `make proof` does, so that no test needs a
+network.
 """
 
 from __future__ import annotations

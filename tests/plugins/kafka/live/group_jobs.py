@@ -1,7 +1,7 @@
 """Jobs whose groups are not consumer groups: a share group, an application of Kafka Streams; and a broker for them.
 
-`python -m tests.integration.group_jobs` fetches the library of Kafka Streams, as `make proof` does, so that no test
-needs a network.
+`python -m tests.plugins.kafka.live.group_jobs` fetches the library of Kafka Streams, as `make proof` does, so that no
+test needs a network.
 """
 
 from __future__ import annotations

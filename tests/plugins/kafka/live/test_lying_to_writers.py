@@ -19,7 +19,6 @@ from offsetwise.model import ReceiptStep, StepState
 from tests.commands import Ran
 from tests.gates import of_all
 from tests.integration.groups import Job, commit
-from tests.integration.led_topic import GONE, TOPIC
 from tests.integration.lying_proxy import (
     DELETE_GROUPS,
     DESCRIBE_GROUPS,
@@ -33,8 +32,9 @@ from tests.integration.lying_proxy import (
     lying,
 )
 from tests.integration.relay import Request, relayed
-from tests.integration.test_leading_away_live import AT, BEFORE, Written, topic
 from tests.integration.test_lying_brokers import command
+from tests.plugins.kafka.live.led_topic import GONE, TOPIC
+from tests.plugins.kafka.live.test_leading_away_live import AT, BEFORE, Written, topic
 
 __all__ = ["topic"]
 

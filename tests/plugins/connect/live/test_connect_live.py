@@ -14,10 +14,10 @@ import yaml
 
 from offsetwise.lab import Lab
 from tests.commands import Ran, call
-from tests.integration.connect_workers import PASSWORD, STORES, USER, Workers, workers
 from tests.integration.groups import committed
-from tests.integration.test_positions_live import moved
 from tests.integration.topics import copies, create, produce
+from tests.plugins.connect.live.connect_workers import PASSWORD, STORES, USER, Workers, workers
+from tests.plugins.positions.live.test_positions_live import moved
 
 ORDERS: Final = "connect-orders"
 FILED: Final = "connect-filed"

@@ -1,7 +1,8 @@
 """The releases of Spark that the product runs on, those beside the installed one in a folder each.
 
-`python -m tests.integration.spark_versions` installs them, as `make gates` does, so that no test needs a network. A
-folder holds PySpark alone, and goes before the packages of this environment: all releases take the same ones.
+`python -m tests.plugins.spark.live.spark_versions` installs them, as `make gates` does, so that no test needs a
+network. A folder holds PySpark alone, and goes before the packages of this environment: all releases take the same
+ones.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.jars import locked_jars
 from offsetwise.lab.java import find_java
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[4]
 INSTALLED: Final = "4.2.0"
 """The release that `locks/packages.txt` has."""
 SPARKS: Final = ("4.0.0", "4.1.1", INSTALLED)
 """Every release of PySpark that pyproject.toml allows and whose Kafka connector resolves."""
-FETCH: Final = "make gates, or: python -m tests.integration.spark_versions"
+FETCH: Final = "make gates, or: python -m tests.plugins.spark.live.spark_versions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

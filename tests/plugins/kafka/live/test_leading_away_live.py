@@ -31,7 +31,7 @@ from offsetwise.transactions.observed import Described
 from tests.apply.plans import POLLUTED, drafted
 from tests.gates import of_all
 from tests.integration.groups import Job, commit, committed
-from tests.integration.leading_away import (
+from tests.plugins.kafka.live.leading_away import (
     DELETE_GROUPS,
     END_TXN,
     FIND_COORDINATOR,
@@ -39,7 +39,7 @@ from tests.integration.leading_away import (
     LeadingAway,
     leading_away,
 )
-from tests.integration.led_topic import GONE, TOPIC, fill
+from tests.plugins.kafka.live.led_topic import GONE, TOPIC, fill
 from tests.plugins.spark.folders import SAMPLES
 
 AT, BEFORE = 17, 5
