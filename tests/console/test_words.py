@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import random
 from dataclasses import replace
 from types import ModuleType
+
+from markdown_it import MarkdownIt
 
 from offsetwise import wording
 from offsetwise.console.widgets import charts, escaping, palette
@@ -27,6 +30,23 @@ def test_a_hostile_name_stays_text_in_markdown(name: str) -> None:
     assert "<img" not in escaped.replace("\\<", "")
     assert "\u202e" not in escaped
     assert "\u200f" not in escaped
+
+
+def test_marks_of_code_in_a_sentence_show_code_and_hide_nothing_else() -> None:
+    """Whatever a name in it is: no link, picture or emphasis comes of it, and every character is still there."""
+    parts = (*"````", "```", "[a](b)", "![c](d)", "*", "_", "**e**", "<img>", "\\", "|", " ", "init", "www.f", "]", "a")
+    made = random.Random(1050)
+    markdown = MarkdownIt("gfm-like", {"linkify": False})
+    codes = 0
+    for _ in range(2_000):
+        text = "".join(made.choices(parts, k=made.randint(1, 9))).strip() or "x"
+        (inline,) = markdown.parseInline(escaping.sentence(f"x {text} x"))
+        children = inline.children or []
+        assert {child.type for child in children} <= {"text", "text_special", "code_inline"}, text
+        shown = "".join(child.content for child in children).replace(escaping.BREAK, "")
+        assert shown.replace("`", "") == f"x {text} x".replace("`", ""), text
+        codes += any(child.type == "code_inline" for child in children)
+    assert codes > 50
 
 
 @with_cases("start", ["=", "+", "-", "@", "\t", "\r"])

@@ -27,7 +27,7 @@ from offsetwise.console.widgets import blocks, downloads, evidence, layout, pale
 from offsetwise.console.widgets.blocks import counted
 from offsetwise.console.widgets.cached import cached
 from offsetwise.console.widgets.charts import Drawn
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.engine import CheckpointReading
@@ -160,7 +160,7 @@ def _blocking(findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.severity is Severity.BLOCKS:
             verdict = verdicts.SEVERITY[finding.severity]
-            said = f"**{evidence.linked(finding.code)}** {markdown(finding.message)}"
+            said = f"**{evidence.linked(finding.code)}** {sentence(finding.message)}"
             st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {said}")
 
 

@@ -18,7 +18,7 @@ from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, layout, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Columns, Row, Selection
@@ -173,7 +173,7 @@ def _samples(migration: Offered, view: LagView, claimed: LagView) -> None:
         st.info("**The next sample is overdue.** Nobody seems to sample any more.", icon=":material/schedule:")
     for missing_part in sample.missing:
         st.warning(
-            f"{lag_tables.missing(missing_part)}  \n**What to do:** {markdown(missing_part.fix)}",
+            f"{lag_tables.missing(missing_part)}  \n**What to do:** {sentence(missing_part.fix)}",
             icon=":material/cloud_off:",
         )
     _cards(view, claimed)

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from offsetwise.console.answers import Answers
 from offsetwise.console.reader import Offered
 from offsetwise.console.widgets import blocks
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import sentence
 from offsetwise.watch.background import Sampling
 from offsetwise.wording import many
 
@@ -52,7 +52,7 @@ def draw(answers: Answers, migration: Offered, row: DeltaGenerator) -> None:
         blocks.failed(state.error, key="sampler")
     if state is not None and state.running and state.not_kept:
         st.warning(
-            f"**Samples are taken, but not kept.**  \n{markdown(state.not_kept)}", icon=":material/database_off:"
+            f"**Samples are taken, but not kept.**  \n{sentence(state.not_kept)}", icon=":material/database_off:"
         )
 
 

@@ -11,7 +11,7 @@ from offsetwise import wording
 from offsetwise.console.answers import CachedAnswer
 from offsetwise.console.widgets import table, terms
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import cell, markdown, plain
+from offsetwise.console.widgets.escaping import cell, markdown, plain, sentence
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
@@ -285,7 +285,7 @@ def start_reaches(of: LagSide, sample: LagSample) -> str:
 
 
 def missing(of: MissingPart) -> str:
-    return f"**{_PARTS[of.part].capitalize()} could not be read.** {markdown(of.problem)}"
+    return f"**{_PARTS[of.part].capitalize()} could not be read.** {sentence(of.problem)}"
 
 
 def takeaway(points: tuple[StoredTotals, ...]) -> str:

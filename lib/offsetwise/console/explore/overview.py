@@ -19,7 +19,7 @@ from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette
 from offsetwise.console.widgets.blocks import Card, counted
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, PartitionComparison, RawVerdict, Subject, SubjectKind
@@ -185,7 +185,7 @@ def _same_case(answers: Answers, sample: Offered) -> None:
     engine = keeper_of(answer.value.engine).label
     if offset_or_none(row.old_offset) is None:
         cost = in_words(compare.facts_of(answer).at_new_offsets, sample.terms)
-        message = f"**Positions that are no offsets.** {markdown(cost)}"
+        message = f"**Positions that are no offsets.** {sentence(cost)}"
     else:
         message = (
             f"**The same for {markdown(engine)}.** {markdown(str(row.topic_partition))} is at "
@@ -289,7 +289,7 @@ def _verdict(answers: Answers, key: Question[Comparison]) -> str:
         return ":gray[? not compared yet]"
     if not reading.outcome.done():
         return ":gray[being read now …]"
-    why = f" {markdown(reading.error.problem)}" if isinstance(reading.error, OffsetwiseError) else ""
+    why = f" {sentence(reading.error.problem)}" if isinstance(reading.error, OffsetwiseError) else ""
     return f":red-badge[! the last attempt failed]{why}"
 
 
@@ -330,7 +330,7 @@ def _waiting_plan(waiting_plan: Waiting) -> None:
         plan = f"set-{waiting_plan.of_set}"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f":orange-badge[● for you] {what}: {markdown(waiting_plan.why)} · {markdown(waiting_plan.by.name)}, "
+            f":orange-badge[● for you] {what}: {sentence(waiting_plan.why)} · {markdown(waiting_plan.by.name)}, "
             f"{ago} ago · `{waiting_plan.digest[:8]}`",
             width="stretch",
         )

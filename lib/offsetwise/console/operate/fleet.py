@@ -20,7 +20,7 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, layout, palette, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.shards import SHARDS, Shards
@@ -92,8 +92,8 @@ def draw(answer: CachedAnswer[Fleet], migration: Offered) -> None:
 def _troubles(shown: Fleet) -> None:
     for trouble in shown.troubles:
         st.warning(
-            f"**A root is not here, or not whole**  \n{markdown(trouble.problem)}  \n"
-            f"**What to do:** {markdown(trouble.fix)}",
+            f"**A root is not here, or not whole**  \n{sentence(trouble.problem)}  \n"
+            f"**What to do:** {sentence(trouble.fix)}",
             icon=":material/folder_off:",
         )
 
@@ -198,7 +198,7 @@ def _facts_of(answer: CachedAnswer[Fleet], row: FleetRow, migration: Offered) ->
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
     # Why an unreadable one gave nothing stands in the box below.
-    message = "" if isinstance(row.read, FailedCheckpoint) else f"**{markdown(row.read.restart)}**"
+    message = "" if isinstance(row.read, FailedCheckpoint) else f"**{sentence(row.read.restart)}**"
     st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {message}")
     _links(row, migration.name)
     st.code(plain(row.uri), language=None, wrap_lines=True)
@@ -234,8 +234,8 @@ def _links(row: FleetRow, migration: str) -> None:
 
 def _failed(failed: FailedCheckpoint) -> None:
     with st.container(border=True):
-        st.markdown(f"**This checkpoint could not be read**  \n{markdown(failed.problem)}")
-        st.markdown(f"**What to do:** {markdown(failed.fix)}")
+        st.markdown(f"**This checkpoint could not be read**  \n{sentence(failed.problem)}")
+        st.markdown(f"**What to do:** {sentence(failed.fix)}")
 
 
 def _problems(checkpoint: Checkpoint) -> None:
@@ -244,10 +244,10 @@ def _problems(checkpoint: Checkpoint) -> None:
         problem = worded(replace(raw, message=beside_restart(raw, checkpoint.restart)), terms.shown())
         verdict = verdicts.SEVERITY[severity_of(problem.code)]
         with st.container(border=True):
-            remedy = f"  \n**What to do:** {markdown(problem.fix)}" if problem.fix else ""
+            remedy = f"  \n**What to do:** {sentence(problem.fix)}" if problem.fix else ""
             st.markdown(
                 f":{verdict.tone.colour}-badge[{verdict}] **{linked(problem.code)}**  \n"
-                f"{markdown(problem.message)}{remedy}"
+                f"{sentence(problem.message)}{remedy}"
             )
 
 

@@ -69,7 +69,7 @@ def draw(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None:
     if transactions.open:
         _why(transactions.open)
     for finding in transactions.findings:
-        blocks.box(Tone.CAREFUL, f"**{finding.code}** {markdown(finding.message)} {markdown(finding.remedy)}")
+        blocks.box(Tone.CAREFUL, f"**{finding.code}** {sentence(finding.message)} {sentence(finding.remedy)}")
     at = f"when the sample was recorded, {clock(epoch_ms(transactions.taken_at))}"
     when = at if recorded else f"at {clock(snapshot.at)}"
     said = f"{many(len(transactions.transactions), 'transaction')}, as looked at {when}."
@@ -106,7 +106,7 @@ def summary(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None
     elif transactions.complete:
         blocks.box(Tone.RIGHT, "**Nothing is open.** What the checkpoint holds is settled.")
     for problem in transactions.problems:
-        blocks.box(Tone.UNKNOWN, markdown(problem))
+        blocks.box(Tone.UNKNOWN, sentence(problem))
 
 
 def draw_limits(transactions: SinkTransactions) -> None:
@@ -135,7 +135,7 @@ def _why(rows: Sequence[SinkTransaction]) -> None:
     shown = [row for row in rows if first[row.reason] is row][:_REASONS]
     st.markdown(
         "\n".join(
-            f"- **{markdown(transaction.transactional_id or 'no id')}**: {markdown(transaction.reason)}"
+            f"- **{markdown(transaction.transactional_id or 'no id')}**: {sentence(transaction.reason)}"
             for transaction in shown
         )
     )

@@ -24,7 +24,7 @@ from offsetwise.console.plan.panel.naming import plan_name
 from offsetwise.console.reader import PlanOf, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.model import GateCheck
 from offsetwise.plan.drift import Drift
 from offsetwise.review.allowing import Verb
@@ -196,7 +196,7 @@ def _why_off(sheet: Sheet, offs: Offs) -> bar.Message | None:
     if offs.approve is None:
         return None
     both = "Approve and Reject are" if offs.reject is not None else "Approve is"
-    text = f"{both} off: {markdown(offs.approve.why)} {markdown(offs.approve.fix)}"
+    text = f"{both} off: {sentence(offs.approve.why)} {sentence(offs.approve.fix)}"
     return bar.Message(tone=Tone.UNKNOWN, text=text)
 
 

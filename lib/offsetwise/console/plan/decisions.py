@@ -9,7 +9,7 @@ import streamlit as st
 
 from offsetwise.console.plan.work import Drafted, Frozen, Work
 from offsetwise.console.widgets import blocks, evidence, layout, selectors, table, terms
-from offsetwise.console.widgets.escaping import cell, markdown
+from offsetwise.console.widgets.escaping import cell, markdown, sentence
 from offsetwise.console.widgets.table import Column, Columns, Selection
 from offsetwise.model import AnyPosition, Override, PartitionComparison, PlannedPosition, Start
 from offsetwise.plan.request import StartChoice
@@ -175,7 +175,7 @@ def _decide(row: PartitionComparison, name: str, work: Work, by: str | None) -> 
                 args=(work, row, name, by),
             )
         if said is not None:
-            blocks.box(Tone.WRONG, markdown(said))
+            blocks.box(Tone.WRONG, sentence(said))
 
 
 def _alternatives(row: PartitionComparison, name: str, work: Work, by: str | None) -> None:

@@ -22,7 +22,7 @@ from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, layout, selectors, terms
 from offsetwise.console.widgets.blocks import counted
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Subject, Target, time_of
 from offsetwise.plan import options
@@ -146,7 +146,7 @@ def _request(
     try:
         cutover_ms = options.time_ms(cutover, "The start") if cutover else None
     except OffsetwiseError as error:
-        blocks.box(Tone.WRONG, f"{markdown(error.problem)} {markdown(error.fix)}")
+        blocks.box(Tone.WRONG, f"{sentence(error.problem)} {sentence(error.fix)}")
         return None
     names = submission.names(seat, by, work.plan)
     return DraftRequest(

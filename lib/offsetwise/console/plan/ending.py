@@ -9,7 +9,7 @@ import streamlit as st
 from offsetwise.approval.demo import is_of_sample
 from offsetwise.console.widgets import blocks, table
 from offsetwise.console.widgets.clock import until
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
 from offsetwise.model import OpenPartition, Plan, PlannedTransaction, Settlement, epoch_ms
@@ -63,13 +63,13 @@ def draw(plan: Plan, *, over: bool = False) -> None:
     if message is None:
         return
     st.subheader(f"What is ended :gray[{many(len(plan.transactions), 'transaction')}]", anchor=False)
-    blocks.box(Tone.CAREFUL, markdown(message))
+    blocks.box(Tone.CAREFUL, sentence(message))
     said = f"{many(len(plan.transactions), 'transaction')} with decision, partitions and records."
     table.paged(_COLUMNS, plan.transactions, "ended-rows", alt=said)
     named = [transaction for transaction in plan.transactions if transaction.by is not None]
     if named:
         lines = (
-            f"- **{markdown(transaction.name)}**: {markdown(transaction.reason)} ({markdown(transaction.by or '')})"
+            f"- **{markdown(transaction.name)}**: {sentence(transaction.reason)} ({markdown(transaction.by or '')})"
             for transaction in named
         )
         st.markdown("\n".join(list(lines)[:_NAMED]))

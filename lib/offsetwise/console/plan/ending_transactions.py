@@ -17,7 +17,7 @@ from offsetwise.console.plan.work import Drafted, Work, begun_with
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.widgets import blocks, selectors, table
 from offsetwise.console.widgets.blocks import Offer
-from offsetwise.console.widgets.escaping import cell, markdown
+from offsetwise.console.widgets.escaping import cell, sentence
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import Plan, Settlement, Subject, Target
 from offsetwise.model.digest import digest
@@ -229,4 +229,4 @@ def _drafted(here: Answers, question: Question[Plan]) -> Drafted | None:
 def _plan(plan: Plan) -> None:
     ending.draw(plan)
     st.markdown(in_words(plan.gate))
-    st.markdown(f":gray[Whoever approves it types that it cannot be taken back. {markdown(plan.prediction.told)}]")
+    st.markdown(f":gray[Whoever approves it types that it cannot be taken back. {sentence(plan.prediction.told)}]")

@@ -17,7 +17,7 @@ from offsetwise.console.plan.plan_status import caption, named, votes
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, terms
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import Plan
 from offsetwise.plan.exports import known_form, starting_form
@@ -208,7 +208,7 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind, destination: Destina
     try:
         files = files_of(seat, sheet, kind)
     except (PlanError, ApplyError) as error:
-        st.markdown(f":material/block: {markdown(error.problem)}  \n:gray[{markdown(error.fix)}]")
+        st.markdown(f":material/block: {sentence(error.problem)}  \n:gray[{sentence(error.fix)}]")
         return
     if not files:
         st.markdown(":material/hourglass_empty: There is none that counts yet.")
@@ -319,7 +319,7 @@ def why_draft(sheet: Sheet) -> str | None:
     why = _WHY_DRAFT.get(result.state, result.why_expired)
     if result.state is State.SUBMITTED:
         why = "its submission or an approval has expired" if result.expired else f"{why}: {votes(result)}"
-    return f"**DRAFT: nobody may apply this.** Of version {sheet.row.number:,}, {markdown(why)}. `apply` refuses it."
+    return f"**DRAFT: nobody may apply this.** Of version {sheet.row.number:,}, {sentence(why)}. `apply` refuses it."
 
 
 def withdrawn(sheet: Sheet) -> str:

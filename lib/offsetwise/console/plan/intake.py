@@ -18,7 +18,7 @@ from offsetwise.console.bundles import Handed, _handed
 from offsetwise.console.plan.plan_status import STATES, at, named
 from offsetwise.console.server import guard, uploads
 from offsetwise.console.widgets import blocks, terms
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import (
     AlreadyDecided,
@@ -127,7 +127,7 @@ def _draw(seat: board.Seat, intake: Intake, take: Take, *, plan: int | None = No
     with st.container(border=True):
         st.markdown(f"**{intake.title}**  \n:gray[{terms.said(intake.says)}]")
         if refused is not None:
-            st.markdown(f":material/lock: {markdown(refused.why)}  \n:gray[{markdown(refused.fix)}]")
+            st.markdown(f":material/lock: {sentence(refused.why)}  \n:gray[{sentence(refused.fix)}]")
             return
         if (session := get_script_run_ctx()) is not None:
             uploads.offered.offer(session.session_id)
@@ -202,9 +202,9 @@ def draw(key: str, about: str) -> None:
         case Unchanged():
             st.info(f"**{name} was taken in before:** it is plan {answer.plan:,}.", icon=":material/info:")
         case AlreadyOpen():
-            st.warning(f"**{name} was not taken in.** {markdown(answer.message)}", icon=":material/info:")
+            st.warning(f"**{name} was not taken in.** {sentence(answer.message)}", icon=":material/info:")
         case AlreadyDecided():
-            st.info(f"**{name} changes nothing.** {markdown(answer.message)}", icon=":material/info:")
+            st.info(f"**{name} changes nothing.** {sentence(answer.message)}", icon=":material/info:")
         case Stale():
             st.warning(
                 f"**{name} is about an earlier version.** The newest has the digest `{answer.digest[:8]}…`, and only "
@@ -213,7 +213,7 @@ def draw(key: str, about: str) -> None:
             )
         case NotAllowed():
             st.error(
-                f"**Not taken in: {name}**  \n{markdown(answer.why)}  \n**What to do:** {markdown(answer.fix)}",
+                f"**Not taken in: {name}**  \n{sentence(answer.why)}  \n**What to do:** {sentence(answer.fix)}",
                 icon=":material/lock:",
             )
         case Exception():
@@ -256,7 +256,7 @@ def _offer(seat: board.Seat, handed: Handed, key: str) -> None:
                 on_click=partial(_take_handed, key, seat, handed),
             )
     if refused is not None:
-        st.markdown(f":material/lock: {markdown(refused.why)}  \n:gray[{markdown(refused.fix)}]")
+        st.markdown(f":material/lock: {sentence(refused.why)}  \n:gray[{sentence(refused.fix)}]")
     draw(key, "handed")
 
 

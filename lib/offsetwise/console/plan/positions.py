@@ -13,7 +13,7 @@ from offsetwise.console.plan.panel.position_words import at_most, mark, moves, s
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, selectors, table, terms
 from offsetwise.console.widgets.cached import cached, told_apart_by
-from offsetwise.console.widgets.escaping import cut, markdown, plain
+from offsetwise.console.widgets.escaping import cut, markdown, plain, sentence
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.selectors import row_names
 from offsetwise.console.widgets.table import Column, Columns, Selection
@@ -200,7 +200,7 @@ def details(row: Row) -> None:
 
 def _facts(row: Row) -> list[str]:
     position = row.position
-    results = [f"**unsafe:** {markdown(risk)}" for risk in row.risks]
+    results = [f"**unsafe:** {sentence(risk)}" for risk in row.risks]
     if position.override is not None:
         results.append(
             f"**{markdown(name_of(position.override.by))}** put {number(position.override.offset)} instead of "
@@ -213,7 +213,7 @@ def _facts(row: Row) -> list[str]:
     if row.changed:
         results.append(f"against the version before, other: {markdown(', '.join(map(spoken, row.changed)))}")
     if position.reason and (position.override is None or position.override.reason not in position.reason):
-        results.append(markdown(position.reason))
+        results.append(sentence(position.reason))
     results.append(
         f"{terms.said('log on the new cluster')}: {number(position.new.log_start)} to {number(position.new.hw)}"
     )

@@ -21,7 +21,7 @@ from offsetwise.console.plan.sets import screen
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, palette, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.model import Severity
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.target import target_type
@@ -189,7 +189,7 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
         if lines:
             st.markdown(f"**{word}:** {markdown('; '.join(lines))}.")
     for cost in () if plan.repair is None else plan.repair.costs:
-        st.markdown(f"**Cost of the repair:** {markdown(cost)}")
+        st.markdown(f"**Cost of the repair:** {sentence(cost)}")
     for target in plan.targets:
         if (created := target_type(target.kind).creates(plan, target)) is not None:
             st.markdown(f"**Creates:** {markdown(created)}.")
@@ -201,7 +201,7 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
         message = f"{required(plan.requirements.cutover)}. `apply` watches them, and refuses else"
         st.markdown(f"**Required before it is applied:** {terms.said(message)}.")
     if plan.positions:
-        st.markdown(f"**Started unedited instead:** {markdown(plan.prediction.told)}")
+        st.markdown(f"**Started unedited instead:** {sentence(plan.prediction.told)}")
 
 
 def _findings(sheet: Sheet) -> None:

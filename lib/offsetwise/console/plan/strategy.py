@@ -118,12 +118,12 @@ def say(chosen: Chosen, strategies: tuple[Strategy, ...], refusal: OffsetwiseErr
             if chosen.strategy.applies:
                 return
         reasons = [reason for reason in chosen.strategy.why_not if refusal is None or reason not in refusal.problem]
-        message = "".join(f"\n- {markdown(reason)}" for reason in reasons)
+        message = "".join(f"\n- {sentence(reason)}" for reason in reasons)
         st.markdown(":red-badge[! does not apply here]" + (f"\n{message}" if message else ""))
         if refusal is not None:
-            blocks.box(Tone.WRONG, f"**There may be no such plan.** {markdown(refusal.problem)}")
+            blocks.box(Tone.WRONG, f"**There may be no such plan.** {sentence(refusal.problem)}")
             st.markdown(
-                f"**What to do:** {markdown(refusal.fix)} On this page another way is chosen above, and another "
+                f"**What to do:** {sentence(refusal.fix)} On this page another way is chosen above, and another "
                 "position decided in the table below."
             )
         others = [

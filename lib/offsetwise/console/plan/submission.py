@@ -12,7 +12,7 @@ from offsetwise.console.plan import plan_status
 from offsetwise.console.plan.panel import bar, naming
 from offsetwise.console.plan.work import Drafted, Work
 from offsetwise.console.widgets import blocks, downloads
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Comparison, GateCheck
 from offsetwise.review.access import Role
@@ -174,14 +174,14 @@ def draw(
         digest=None if drafted is None else drafted.digest if saved_sheet is None else saved_sheet.digest,
         more="not saved" if saved_sheet is None else markdown(plan_status.waits(seat.board, saved_sheet)),
     )
-    off = None if why_not is None else bar.Message(tone=Tone.UNKNOWN, text=f"Saving is off: {markdown(why_not)}")
+    off = None if why_not is None else bar.Message(tone=Tone.UNKNOWN, text=f"Saving is off: {sentence(why_not)}")
     with bar.drawn(facts, _message(drafted) or off):
         st.button(
             "Save as a draft",
             icon=":material/save:",
             key="save",
             disabled=saving is not None,
-            help=None if saving is None else f"Saving is off: {markdown(saving)}",
+            help=None if saving is None else f"Saving is off: {sentence(saving)}",
             on_click=_press,
             args=(Wish.SAVE, "" if drafted is None else drafted.digest),
         )
@@ -284,7 +284,7 @@ def _answered(ask: Callable[[], Said]) -> Said:
     try:
         return ask()
     except OffsetwiseError as error:
-        return Said(done=False, text=f"{markdown(error.problem)} **What to do:** {markdown(error.fix)}")
+        return Said(done=False, text=f"{sentence(error.problem)} **What to do:** {sentence(error.fix)}")
 
 
 def _saved(seat: board.Seat, work: Work, drafted: Drafted, comparison: Comparison | None) -> SaveAnswer:
@@ -318,7 +318,7 @@ def saved_in_words(answer: SaveAnswer) -> Said:
             message = f"Exactly this is kept already, as version {answer.number} of plan {answer.plan}."
             return Said(done=True, text=message, plan=answer.plan, short=f"Plan {answer.plan} is saved.")
         case AlreadyOpen():
-            return Said(done=False, text=markdown(answer.message), plan=answer.plan)
+            return Said(done=False, text=sentence(answer.message), plan=answer.plan)
         case Stale() | NotAllowed():
             return _refused(answer)
 
@@ -329,14 +329,14 @@ def submitted_in_words(answer: SubmitAnswer, plan: int) -> Said:
             message = f"Plan {plan} waits for a decision about exactly `{answer.digest[:8]}`."
             return Said(done=True, text=message, plan=plan, short=f"Plan {plan} is submitted for review.")
         case AlreadyDecided():
-            return Said(done=False, text=markdown(answer.message), plan=plan)
+            return Said(done=False, text=sentence(answer.message), plan=plan)
         case Stale() | NotAllowed():
             return _refused(answer)
 
 
 def _refused(answer: Stale | NotAllowed) -> Said:
     if isinstance(answer, NotAllowed):
-        return Said(done=False, text=f"{markdown(answer.why)} **What to do:** {markdown(answer.fix)}")
+        return Said(done=False, text=f"{sentence(answer.why)} **What to do:** {sentence(answer.fix)}")
     changes = answer.difference
     changed = "" if changes is None else f" It differs in {many(len(changes.positions), 'partition')}."
     message = (

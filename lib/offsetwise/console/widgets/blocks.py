@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from offsetwise.console.answers import Answer, Answers, CachedAnswer, Question, Reading
 from offsetwise.console.widgets import terms
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.errors import AccessError, ClusterAuthError, ClusterUnreachableError, OffsetwiseError, PlanError
 from offsetwise.wording import clock, duration, number
 from offsetwise.wording.verdicts import Tone
@@ -255,7 +255,7 @@ def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: st
     else:
         problem = "The console met a problem that it has no words for."
         fix = "Try again. If it comes back, report it with the details below."
-    st.error(f"**{heading}**  \n{markdown(problem)}  \n**What to do:** {markdown(fix)}", icon=icon)
+    st.error(f"**{heading}**  \n{sentence(problem)}  \n**What to do:** {sentence(fix)}", icon=icon)
     if note:
         st.markdown(f":gray[{note}]")
     if retry is not None:

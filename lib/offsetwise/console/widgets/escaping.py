@@ -23,6 +23,7 @@ text, after it took the escapes away."""
 BREAK: Final = ":color[]"
 """Streamlit's directive without a colour and without text: an element between two pieces of text, which nobody sees and
 no copy holds."""
+_CODE: Final = re.compile(r"(?<!`)`([^`\[\]|\\\s](?:[^`\[\]|\\\n]*[^`\[\]|\\\s])?)`(?!`)")
 _TURNING: Final = regex.compile(r"[\p{Bidi_Class=Right_To_Left}\p{Bidi_Class=Arabic_Letter}]")
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
@@ -62,12 +63,17 @@ def markdown(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    r"""Escape a sentence of our own that may name things, but for its marks of code.
+    r"""Escape a sentence that may name things, but for its marks of code.
+
+    Only what stands between two single backticks is code, and nothing that would end a link, a cell or a line there.
 
     >>> sentence("Look with `offsetwise transactions` at a*b.")
     'Look with `offsetwise transactions` at a\\*b\\.'
+    >>> sentence("a`[b](c)")
+    'a\\`\\[b\\]\\(c\\)'
     """
-    return "`".join(plain(part) if index % 2 else markdown(part) for index, part in enumerate(text.split("`")))
+    parts = _CODE.split(text)
+    return "".join(f"`{plain(part)}`" if index % 2 else markdown(part) for index, part in enumerate(parts))
 
 
 def label(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 import streamlit as st
 
 from offsetwise.console.widgets import layout, table, terms
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.shards import SHARDS, Shards
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
@@ -117,7 +117,7 @@ def _why(row: PartitionComparison) -> None:
         low, high = row.bounds
         between = f"at or above {number(low)}" if high is None else f"between {number(low)} and {number(high)}"
         statements.append(f"It lies {between}.")
-    st.markdown("\n".join(f"- {markdown(text)}" for text in dict.fromkeys(statements) if text))
+    st.markdown("\n".join(f"- {sentence(text)}" for text in dict.fromkeys(statements) if text))
     choices = alternatives(row)
     if choices:
         st.markdown("**Two answers, each with its price.** Draft takes either, with its reason filled in:")
@@ -175,7 +175,7 @@ def findings(problems: Sequence[Finding]) -> None:
         with st.container(border=True):
             st.markdown(
                 f":{verdict.tone.colour}-badge[{verdict}] **{linked(finding.code)}**  \n"
-                f"{markdown(finding.message)}  \n**What to do:** {markdown(finding.remedy)}"
+                f"{sentence(finding.message)}  \n**What to do:** {sentence(finding.remedy)}"
             )
 
 
@@ -275,15 +275,15 @@ def linked(code: str) -> str:
 
 def notes(title: str, said: Iterable[tuple[str, str]]) -> None:
     """Draw each sentence once, the most frequent first, with what it is about and in how many rows it stands."""
-    counted = Counter((about, sentence) for about, sentence in said if sentence).most_common()
+    counted = Counter((about, text) for about, text in said if text).most_common()
     if not counted:
         return
     rows = sum(count for _, count in counted)
     with st.container(gap=None):
         st.markdown(f":gray[{title}:]")
-        for (about, sentence), count in counted[:MAX_NOTES]:
+        for (about, text), count in counted[:MAX_NOTES]:
             name = f"**{markdown(about)}**: " if about else ""
             amount = "" if len(counted) == 1 else f" :gray[({many(count, 'row')} of {rows:,})]"
-            st.markdown(f"- {name}{markdown(sentence)}{amount}")
+            st.markdown(f"- {name}{sentence(text)}{amount}")
         if len(counted) > MAX_NOTES:
             st.markdown(f":gray[and {len(counted) - MAX_NOTES:,} more, in the table.]")

@@ -14,7 +14,7 @@ from offsetwise.console.explore.checkpoint import sources
 from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, selectors, terms
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.engines.registry import engine_of
 from offsetwise.findings import describe, worded
@@ -94,7 +94,7 @@ def draw(answers: Answers, migration: Offered, subject: Subject, reading: source
     with guard.block("banners"):
         said = [problem for problem in shown.problems if beside_restart(problem, shown.restart) != problem.message]
         more = "".join(f" {_sentence(problem, shown.restart)}" for problem in said)
-        blocks.box(sources.restart_tone(shown), f"**The restart.** {markdown(shown.restart)}{more}")
+        blocks.box(sources.restart_tone(shown), f"**The restart.** {sentence(shown.restart)}{more}")
         for problem in shown.problems:
             if problem not in said:
                 blocks.box(sources.tone(problem), f"**{title(problem)}** {_sentence(problem, shown.restart)}")
@@ -104,8 +104,8 @@ def draw(answers: Answers, migration: Offered, subject: Subject, reading: source
 
 def _sentence(problem: Problem, restart: str) -> str:
     shown = worded(replace(problem, message=beside_restart(problem, restart)), terms.shown())
-    fix = f"**What to do:** {markdown(shown.fix)}" if shown.fix else ""
-    return "  \n".join(part for part in (f"({linked(shown.code)})", markdown(shown.message), fix) if part)
+    fix = f"**What to do:** {sentence(shown.fix)}" if shown.fix else ""
+    return "  \n".join(part for part in (f"({linked(shown.code)})", sentence(shown.message), fix) if part)
 
 
 def _identifiers(reading: sources.Reading) -> None:

@@ -11,7 +11,7 @@ from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, terms
 from offsetwise.console.widgets.blocks import Offer, busy, draw_answer
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.model import Cluster
 from offsetwise.streams.access import Granted, Permissions, Resource, Step, StepResult
 from offsetwise.wording import clock, many, number
@@ -81,8 +81,8 @@ def _connection(answers: Answers, migration: str, side: Cluster) -> None:
 
 def _step(step: Step) -> None:
     took = "" if step.state is StepResult.SKIPPED else f" :gray[{number(step.took_ms)} ms]"
-    fix = f"  \n**What to do:** {markdown(step.fix)}" if step.fix else ""
-    said = markdown(step.said)
+    fix = f"  \n**What to do:** {sentence(step.fix)}" if step.fix else ""
+    said = sentence(step.said)
     icon = ":orange[▲ ok, with a remark]" if step.state is StepResult.OK and step.fix else _ICON[step.state]
     st.markdown(f"{icon} **{step.name}**{took}  \n{f':gray[{said}]' if not fix else said}{fix}")
 

@@ -11,7 +11,7 @@ from offsetwise.console.explore.clusters.summary import View
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, evidence, selectors, table
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.console.widgets.times import Time
 from offsetwise.findings.groups import share_lag
@@ -95,7 +95,7 @@ def mirror_health(view: View) -> None:
         with st.expander("Data: MirrorMaker's own topics"):
             table.show(MIRROR_TOPICS, health.topics)
             for said in health.statements:
-                st.markdown(f":gray[{markdown(said)}]")
+                st.markdown(f":gray[{sentence(said)}]")
 
 
 def _last_sync(at_ms: int | None, read_ms: int) -> None:

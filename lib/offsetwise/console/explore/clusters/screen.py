@@ -18,7 +18,7 @@ from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, layout, terms
 from offsetwise.console.widgets.blocks import Offer, busy, draw_answer
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.model import Cluster, Snapshot
 from offsetwise.wording import many, read_at
@@ -157,6 +157,6 @@ def _facts(snapshot: Snapshot) -> None:
     if snapshot.problems:
         with st.expander(f"▲ {many(len(snapshot.problems), 'problem')} while reading"):
             for problem in snapshot.problems[:_SHOWN_PROBLEMS]:
-                st.markdown(f"- **{linked(problem.code)}**: {markdown(problem.message)} {markdown(problem.fix)}")
+                st.markdown(f"- **{linked(problem.code)}**: {sentence(problem.message)} {sentence(problem.fix)}")
             if len(snapshot.problems) > _SHOWN_PROBLEMS:
                 st.markdown(f":gray[and {len(snapshot.problems) - _SHOWN_PROBLEMS:,} more: they are in the JSON file.]")

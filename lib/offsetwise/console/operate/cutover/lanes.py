@@ -193,7 +193,7 @@ def _row(lane: JobLane, history: StatusHistory, colours: Palette) -> str:
     job = lane.job
     verdict, kind = STATE[job.state], _kind(job.state)
     time = "" if lane.for_ms is None else f" <small>for {duration(lane.for_ms)}</small>"
-    command = "" if job.next is None else f"<code>{_OPTION.sub(_UNBROKEN, _text(job.next))}</code>"
+    command = "" if job.next is None else f"<code>{_OPTION.sub(_UNBROKEN, _text(job.next.replace('`', '')))}</code>"
     wave = "" if job.wave is None else f"<small>{_text(job.wave)}</small>"
     return (
         f'<li class="{kind}"><div class="who">{_text(job.job)}{wave}</div>'

@@ -11,7 +11,7 @@ from offsetwise import files
 from offsetwise.console.widgets import blocks, downloads, palette, table, terms
 from offsetwise.console.widgets.blocks import Card
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.evidence import findings, linked
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns, Prepared
@@ -75,7 +75,7 @@ def _state(cutover: Cutover) -> None:
     if cutover.findings:
         findings(cutover.findings)
     for problem in cutover.problems:
-        st.markdown(f"- **{linked(problem.code)}**: {markdown(problem.message)} {markdown(problem.fix)}")
+        st.markdown(f"- **{linked(problem.code)}**: {sentence(problem.message)} {sentence(problem.fix)}")
 
 
 _MEANING: Final = {

@@ -17,7 +17,7 @@ from offsetwise.console.reader import Offered
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.evidence import findings
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.model import Cutover, JobState, JobStatus, Severity, Status, WaveStatus
@@ -180,15 +180,15 @@ def _trouble(watched: WatchedStatus) -> None:
     if watched.running and watched.unread and watched.looked_at and (ago_s := _ago_s(watched.looked_at)) > _LATE_S:
         st.warning(
             f"**No look for {duration(1_000 * ago_s)}: what stands below is from {at(watched.looked_at)}**  \n"
-            f"{markdown(watched.unread)}",
+            f"{sentence(watched.unread)}",
             icon=":material/warning:",
         )
     if watched.error is not None:
         blocks.failed(watched.error, key="status")
     elif watched.ended is not None:
-        st.error(f"**The watch ended before its time**  \n{markdown(watched.ended)}", icon=":material/error:")
+        st.error(f"**The watch ended before its time**  \n{sentence(watched.ended)}", icon=":material/error:")
     if watched.messages:
-        lines = "".join(f"\n- {markdown(message)}" for message in watched.messages[-_MESSAGES:])
+        lines = "".join(f"\n- {sentence(message)}" for message in watched.messages[-_MESSAGES:])
         with st.expander(f"▲ What could not be read ({len(watched.messages):,})"):
             st.markdown(lines)
 
@@ -255,18 +255,18 @@ def _answer(status: Status, jobs: Sequence[JobStatus], wave: str | None) -> None
     if urgent:
         tone = Tone.WRONG if any(STATE[state].tone is Tone.WRONG for state in urgent) else Tone.CAREFUL
         named = ", ".join(f"{counts[state]:,} {STATE[state].word}" for state in urgent)
-        sentence = f"{sum(counts[state] for state in urgent):,} of {total} cannot go on: {named}."
+        headline = f"{sum(counts[state] for state in urgent):,} of {total} cannot go on: {named}."
     elif done == len(jobs):
-        tone, sentence = Tone.RIGHT, f"All of {total} caught up."
+        tone, headline = Tone.RIGHT, f"All of {total} caught up."
     else:
-        tone, sentence = Tone.UNKNOWN, f"{len(jobs) - done:,} of {total} on the way, {done:,} caught up."
+        tone, headline = Tone.UNKNOWN, f"{len(jobs) - done:,} of {total} on the way, {done:,} caught up."
     of = "" if wave is None else f"Wave {markdown(wave)}: "
     waits = (
         []
         if wave is None
         else [w for wave_status in status.waves if wave_status.wave == wave for w in wave_status.waits_for]
     )
-    blocks.box(tone, f"**{of}{markdown(sentence)}** {' '.join(map(markdown, waits))}")
+    blocks.box(tone, f"**{of}{markdown(headline)}** {' '.join(map(sentence, waits))}")
 
 
 def _clock(history: StatusHistory, jobs: Sequence[JobStatus], wave: WaveStatus | None, now_ms: int) -> None:
@@ -277,7 +277,7 @@ def _clock(history: StatusHistory, jobs: Sequence[JobStatus], wave: WaveStatus |
             Card(
                 "To the end",
                 "not known" if end.ms is None else f"about {duration(end.ms)}" if end.ms else "0 s",
-                note=f":gray[{markdown(end.why)}]",
+                note=f":gray[{sentence(end.why)}]",
             ),
             _no_return(history, jobs),
         ]
@@ -329,11 +329,11 @@ def _next(shown: lanes.Lanes) -> None:
     with st.expander("The next step of a job, to copy", expanded=len(steps) <= _FEW):
         job, step = steps[selectors.choice("Next step of", list(steps), "cutover-next", width=420)]
         verdict = STATE[job.state]
-        st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {markdown(job.evidence)}")
+        st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {sentence(job.evidence)}")
         if step.startswith("offsetwise "):
             blocks.command(plain(step))
         else:
-            st.markdown(markdown(step))
+            st.markdown(sentence(step))
 
 
 def _whole(status: Status) -> None:

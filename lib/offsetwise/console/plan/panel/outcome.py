@@ -14,7 +14,7 @@ from offsetwise.console.plan import plan_status
 from offsetwise.console.plan.panel import bar
 from offsetwise.console.plan.panel.bar import Message
 from offsetwise.console.widgets import blocks
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.errors import OffsetwiseError
 from offsetwise.plan.drift import Drift
 from offsetwise.review.answers import (
@@ -141,15 +141,15 @@ def _message(board_answer: BoardAnswer) -> Message:
         case Stale() as answer:
             return Message(tone=Tone.CAREFUL, text=_stale(answer) + remark)
         case AlreadyDecided() as answer:
-            text = f"**Already decided.** {markdown(answer.message)} Nothing was changed.{remark}"
+            text = f"**Already decided.** {sentence(answer.message)} Nothing was changed.{remark}"
             return Message(tone=Tone.CAREFUL, text=text)
         case NotAllowed() as answer:
-            text = f"**Not done.** {markdown(answer.why)} **What to do:** {markdown(answer.fix)}{remark}"
+            text = f"**Not done.** {sentence(answer.why)} **What to do:** {sentence(answer.fix)}{remark}"
             return Message(tone=Tone.CAREFUL, text=text)
         case DecidedSet() | SubmittedSet() | WithdrawnSet() | RefusedOf() as answer:
             return _of_set(answer)
         case OffsetwiseError() as error:
-            text = f"{markdown(error.problem)} **What to do:** {markdown(error.fix)} What you see was read after that."
+            text = f"{sentence(error.problem)} **What to do:** {sentence(error.fix)} What you see was read after that."
             return Message(tone=Tone.WRONG, text=text)
     return Message(
         tone=Tone.WRONG,
@@ -176,13 +176,13 @@ def _of_set(answer: DecidedSet | SubmittedSet | WithdrawnSet | RefusedOf) -> Mes
             return Message(tone=Tone.RIGHT, text=text + without)
         case WithdrawnSet():
             return Message(tone=Tone.RIGHT, text=f"{many(answer.plans, 'plan')} of the set are withdrawn.")
-    head = f"**Not done, of no plan of the set.** {markdown(answer.job)}: {markdown(answer.why)}"
-    return Message(tone=Tone.CAREFUL, text=f"{head} **What to do:** {markdown(answer.fix)}")
+    head = f"**Not done, of no plan of the set.** {markdown(answer.job)}: {sentence(answer.why)}"
+    return Message(tone=Tone.CAREFUL, text=f"{head} **What to do:** {sentence(answer.fix)}")
 
 
 def drifts_in_words(drifts: tuple[Drift, ...]) -> str:
     """Return what changed on the clusters, a line each. Markdown."""
-    lines = [f"- {markdown(drift.told)}" for drift in drifts[:_NAMED]]
+    lines = [f"- {sentence(drift.told)}" for drift in drifts[:_NAMED]]
     more = len(drifts) - _NAMED
     return "\n".join([*lines, *([f"- and {many(more, 'more thing')}"] if more > 0 else [])])
 

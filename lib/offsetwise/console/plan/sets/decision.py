@@ -21,7 +21,7 @@ from offsetwise.console.plan.sets.rows import ShownSet, job_of
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import sentence
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import GateCheck, Outcome
 from offsetwise.plan.drift import Drift
@@ -142,7 +142,7 @@ def draw_bar(
     )
     message = outcome.message(name)
     if message is None and off is not None and status.state is not SetState.APPROVED:
-        text = f"Nothing can be decided: {markdown(f'{off.why} {off.fix}')}"
+        text = f"Nothing can be decided: {sentence(f'{off.why} {off.fix}')}"
         message = bar.Message(tone=Tone.UNKNOWN, text=text)
     with bar.drawn(facts, message, live):
         if status.state is SetState.SUBMITTED:

@@ -29,7 +29,7 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.table import Selection
 from offsetwise.ports.stream import terms_of
 from offsetwise.review.exports import Destination, Export
@@ -173,8 +173,8 @@ def _plans(sheet: SetSheet) -> None:
         line = page[selection.choose("Plan of", width=320)]
         if line.plan is None:
             refused = next(refusal for refusal in sheet.document.refused if refusal.job == line.job)
-            text = f"**{markdown(line.job)} has no plan.** {markdown(refused.problem)} **What to do:** "
-            blocks.box(Tone.CAREFUL, text + markdown(refused.fix))
+            text = f"**{markdown(line.job)} has no plan.** {sentence(refused.problem)} **What to do:** "
+            blocks.box(Tone.CAREFUL, text + sentence(refused.fix))
         else:
             _to_plan(line.plan, line.job)
 

@@ -13,7 +13,7 @@ from offsetwise.console.reader import Offered, Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, layout, table
 from offsetwise.console.widgets.blocks import Card, counted, draw_answer
-from offsetwise.console.widgets.escaping import markdown, plain
+from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.shards import in_shards
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.engine import CheckpointReading
@@ -259,7 +259,7 @@ def _rows(state: StateRows, at: str) -> None:
     for store_rows in failed:
         st.markdown(
             f":orange-badge[? not counted] operator {number(store_rows.operator)}, store {markdown(store_rows.store)}: "
-            f"{markdown(store_rows.problem or '')}"
+            f"{sentence(store_rows.problem or '')}"
         )
     typed = [store for store in state.stores if store.columns]
     if typed:

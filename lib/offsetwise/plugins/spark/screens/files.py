@@ -9,7 +9,7 @@ from offsetwise.console.explore.checkpoint import sources
 from offsetwise.console.reader import Reader
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, selectors, table
-from offsetwise.console.widgets.escaping import markdown
+from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.shards import several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.batch_files import SHOWN_BYTES, BatchFiles, RawFile
@@ -79,7 +79,7 @@ def _raw(file: RawFile[Any]) -> None:
                 says="The file's bytes, unchanged.",
             )
     if file.data is None:
-        st.markdown(f":gray[{markdown(file.problem or 'It cannot be read.')}]")
+        st.markdown(f":gray[{sentence(file.problem or 'It cannot be read.')}]")
         return
     # A box that scrolls is out of the keyboard's reach, so only a long file gets one.
     st.code(file.text, language=None, wrap_lines=True, height=460 if len(file.text) > _LONG else "content")
@@ -92,16 +92,16 @@ def _parsed(files: BatchFiles) -> None:
     st.markdown("**What they say**")
     parsed = files.offsets.parsed
     if parsed is None:
-        st.markdown(f":red-badge[! not readable] {markdown(files.offsets.problem or '')}")
+        st.markdown(f":red-badge[! not readable] {sentence(files.offsets.problem or '')}")
     else:
         _offsets(parsed)
     version = files.commit.parsed
     if version is not None:
         st.markdown(f":green-badge[✓ committed] commit log v{version}. A commit holds no source offsets.")
     elif files.commit.data is None:
-        st.markdown(f":orange-badge[▲ not committed] {markdown(files.commit.problem or '')}")
+        st.markdown(f":orange-badge[▲ not committed] {sentence(files.commit.problem or '')}")
     else:
-        st.markdown(f":red-badge[! not readable] {markdown(files.commit.problem or '')}")
+        st.markdown(f":red-badge[! not readable] {sentence(files.commit.problem or '')}")
 
 
 def _offsets(parsed: OffsetFile) -> None:
@@ -111,7 +111,7 @@ def _offsets(parsed: OffsetFile) -> None:
     )
     for source in parsed.sources:
         if source.damage is not None:
-            st.markdown(f":red-badge[! source {markdown(source.id)} is garbled] {markdown(source.damage)}")
+            st.markdown(f":red-badge[! source {markdown(source.id)} is garbled] {sentence(source.damage)}")
         elif source.kind is None:
             st.markdown(f"Source **{markdown(source.id)}** has no offset yet.")
         elif not source.is_kafka:
