@@ -60,6 +60,7 @@ def page_of(path: str, offered: Offered, subject: Subject, **more: str) -> AppTe
     page.run()
     settle(page)
     assert not page.exception
+    assert "\\`" not in words(page), "a key or a command is shown with its marks, not as code"
     return page
 
 
