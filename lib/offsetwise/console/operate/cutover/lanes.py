@@ -193,7 +193,8 @@ def _row(lane: JobLane, history: StatusHistory, colours: Palette) -> str:
     job = lane.job
     verdict, kind = STATE[job.state], _kind(job.state)
     time = "" if lane.for_ms is None else f" <small>for {duration(lane.for_ms)}</small>"
-    command = "" if job.next is None else f"<code>{_OPTION.sub(_UNBROKEN, _text(job.next.replace('`', '')))}</code>"
+    step = _OPTION.sub(_UNBROKEN, _text((job.next or "").replace("`", "'")))
+    command = f"<code>{step}</code>" if step else ""
     wave = "" if job.wave is None else f"<small>{_text(job.wave)}</small>"
     return (
         f'<li class="{kind}"><div class="who">{_text(job.job)}{wave}</div>'
