@@ -303,6 +303,18 @@ def _options(command: Any) -> set[str]:
 
 
 def test_places_that_contributors_are_led_to_exist() -> None:
-    told = _text(ROOT / "CONTRIBUTING.md") + _text(ARCHITECTURE)
+    told = "".join(_text(page) for page in (ROOT / "CONTRIBUTING.md", ARCHITECTURE, ROOT / "docs" / "how-to-add.md"))
     for name in re.findall(r"`((?:lib|tests|tools|pages|docs|locks)/[^`\s<>*]*)`", told):
         assert (ROOT / name).exists(), name
+
+
+def test_the_page_on_architecture_is_read_in_five_minutes_before_its_table() -> None:
+    before, _, rooms = _text(ARCHITECTURE).partition("## Rooms\n")
+
+    assert rooms.count("\n| `") > 50, "the table of rooms is the last part"
+    assert "\n## " not in rooms
+    assert before.count("\n") <= 120
+    assert len(before.split()) <= 1_200
+    rooms_named = re.findall(r"^\| `([\w/]+)` \|", rooms, flags=re.MULTILINE)
+    parts = section("docs/architecture.md", "The parts")
+    assert {room for room in rooms_named if room.startswith("plugins/")} <= set(re.findall(r"`([\w/]+)`", parts))
