@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from offsetwise.builtin import PLUGINS
+from offsetwise.registry import ENGINES, STREAMS, Registry
 
 ROOT = Path(__file__).parents[2]
 AWAY = ("spark", "flink")
@@ -58,6 +62,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return ran
 
 
+def brought_without(registry: Registry, *plugins: str) -> list[str]:
+    """Return the names that others than these plug-ins register."""
+    return [name for name in registry if registry[name].__module__.split(".")[2] not in plugins]
+
+
 def offsetwise(run: Run, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run("-c", "from offsetwise.cli import main; main()", *arguments)
 
@@ -77,7 +86,8 @@ def test_a_checkpoint_of_one_that_is_absent_is_refused_with_what_can_be_read(run
     refused = offsetwise(run, "inspect", sample)
 
     assert refused.returncode == 1
-    assert f"{sample}: expected one checkpoint of KCL, positions file or Kafka Connect" in refused.stderr
+    assert f"{sample}: expected one checkpoint of KCL, " in refused.stderr
+    assert not re.search("Spark|Flink", refused.stderr.partition("expected")[2].partition("found")[0])
     assert ABSENT in refused.stderr
 
 
@@ -114,7 +124,29 @@ def test_what_workers_need_is_packed_and_finds_the_other_engines(run: Run) -> No
     )
 
     assert packed.returncode == 0, packed.stderr
-    assert listed.stdout.split() == ["kcl", "positions", "connect", "group"], listed.stderr
+    assert listed.stdout.split() == brought_without(ENGINES, *AWAY), listed.stderr
+
+
+WITHOUT_KINESIS = """
+from importlib import util
+
+find = util.find_spec
+util.find_spec = lambda name, *package: None if name == "offsetwise.plugins.kinesis" else find(name, *package)
+from offsetwise.registry import ABSENT, ENGINES, STREAMS, TARGETS, absent_plugins
+
+print(*ENGINES, "|", *STREAMS, "|", *ABSENT, "|", absent_plugins())
+assert not [name for name in TARGETS if "kcl" in name or "spark" in name or "flink" in name]
+"""
+
+
+def test_what_needs_an_absent_one_is_absent_too_and_all_are_named() -> None:
+    listed = subprocess.run([sys.executable, "-c", WITHOUT_KINESIS], capture_output=True, text=True, check=True)
+
+    engines, streams, absent, sentence = (part.strip() for part in listed.stdout.split("|"))
+    assert set(absent.split()) == {"kinesis", *(name for name, (_, needs) in PLUGINS.items() if "kinesis" in needs)}
+    assert engines.split() == brought_without(ENGINES, *absent.split())
+    assert streams.split() == brought_without(STREAMS, *absent.split())
+    assert all(name in sentence for name in absent.split())
 
 
 @pytest.mark.proof
