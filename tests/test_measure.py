@@ -55,6 +55,12 @@ def typed(*modules: str) -> str:
     return "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n" + indent(imports(*modules), "    ")
 
 
+def alike(given: str, name: str) -> str:
+    """Return the text of a function of four statements, with names of its own."""
+    body = f"{name} = {given} + 1\nif {name}:\n    {name} = len({given})\nreturn {name}"
+    return f"def of_{given}({given}):\n" + indent(body, "    ")
+
+
 @with_cases(
     ("figure", "sources", "value"),
     [
@@ -74,6 +80,10 @@ def typed(*modules: str) -> str:
         ("functions_over_40_lines", {"a.py": LONG + "    return size\n"}, 1),
         ("longest_function", {"a.py": "class Job:\n" + indent(LONG, "    ")}, 40),
         ("class_names_used_twice", {"a.py": "class Job: ...", "b.py": "class Job: ...\nclass Plan: ..."}, 1),
+        ("duplicates", {"a.py": alike("plan", "row"), "b.py": alike("job", "line")}, 1),
+        ("duplicates", {"a.py": alike("plan", "row"), "b.py": alike("job", "line").replace("+ 1", "+ 2")}, 0),
+        ("duplicates", {"a.py": alike("plan", "row"), "b.py": alike("job", "line").replace("len", "sum")}, 0),
+        ("duplicates", {"a.py": alike("plan", "row"), "b.py": alike("job", "job")}, 0),
         ("docstrings_give_say_tell", {"a.py": '"""Give it."""\ndef x():\n    """Tells it."""'}, 2),
         ("docstrings_give_say_tell", {"a.py": '"""Return what it says."""'}, 0),
         ("docstrings_of_one_line", {"a.py": '"""One."""\nclass B:\n    """Two.\n\n    More."""'}, 1),
