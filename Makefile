@@ -51,6 +51,7 @@ lint: $(PACKAGE)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/measure.py --hold rooms_in_circles mutual_pairs core_to_plugin_imports modules_named_in_strings class_names_used_twice \
+	  duplicates \
 	  functions_over_40_lines longest_function \
 	  docstrings_give_say_tell dialect_per_1000_locals rooms_grown
 

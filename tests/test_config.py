@@ -83,7 +83,8 @@ def test_clusters_hold_kafka_where_no_stream_is_named(load: Load) -> None:
 
 
 def test_a_stream_that_nobody_registered_is_refused(load: Load) -> None:
-    with pytest.raises(ConfigError, match=r"source\.stream.*expected one of kafka, kinesis, found 'pulsar'"):
+    known = ", ".join(sorted(STREAMS))
+    with pytest.raises(ConfigError, match=rf"source\.stream.*expected one of {known}, found 'pulsar'"):
         load(SMALLEST.replace("{name: old, ", "{name: old, stream: pulsar, "))
 
 

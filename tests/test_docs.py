@@ -34,7 +34,7 @@ from offsetwise.engines.registry import engines
 from offsetwise.errors import EXIT_CODES
 from offsetwise.findings import Case, MigrationCase, Stage, TopicCase, findings
 from offsetwise.findings.register import decided
-from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionComparison, PlanSet, RawVerdict, Severity
+from offsetwise.model import ComparedJob, Exactness, FleetComparison, PartitionComparison, PlanSet, RawVerdict
 from offsetwise.registry import ENGINES
 from offsetwise.storage.location import SCHEMES
 from tests.commands import call, run
@@ -46,22 +46,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "findings"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
-
-PUBLISHED = {
-    Severity.BLOCKS: """LOSS_BEYOND_END LOSS_INSIDE_LOG CONFUSION BELOW_LOG_START PARTITION_MISSING TOPIC_MISSING
-        TOPIC_RECREATED OPEN_TRANSACTION NOT_YET_MIRRORED CHECKPOINT_POLLUTED CHECKPOINT_DAMAGED CLUSTER_UNCLEAR
-        PARTITIONS_FEWER PENDING_BATCH_DIFFERS NATIVE_BELOW ABORTED_VISIBLE MIRROR_SKEW_EXCEEDS_WATERMARK
-        REPLAY_NOT_TOLERATED UNTRANSLATED NO_POSITION""",
-    Severity.WARNS: """REPLAY NEW_PARTITION TARGET_AHEAD MIRROR_STALLED MISSING_AHEAD FOREIGN_AHEAD SCHEMA_IDS_MASKED
-        GROUP_OFFSETS_EXPIRE METADATA_NOT_CARRIED PENDING_BATCH RETENTION_BEFORE_CUTOVER DUPLICATES_AHEAD
-        READER_SUSPECTED LEADER_EPOCH_CARRIED GROUP_DRIFT SINK_BATCH_IDS ISOLATION_DIFFERS TOPIC_UNREADABLE
-        PARTITION_UNREADABLE CONFIG_UNREADABLE GROUP_UNREADABLE MIRROR_UNREADABLE CHECKPOINT_UNALIGNED
-        TRANSACTION_PENDING TRANSACTION_EXPIRED GROUP_AHEAD CHECKPOINT_NOT_RETAINED EARLIER_COPIES_POSSIBLE
-        SOURCE_NOT_COMPARED""",
-    Severity.INFORMS: """TIMESTAMPS_UNUSABLE COMPACTED GAP RECORDS_FILTERED PARTITIONS_MORE CHECKPOINT_OLD GROUP_BEHIND
-        CHECKPOINT_INTERVAL""",
-}
-"""The published codes. A code may be added; it is never removed, renamed or given another severity."""
 
 
 @cache
@@ -93,12 +77,6 @@ def _text(path: Path) -> str:
 def _anchors(path: Path) -> set[str]:
     titles = re.findall(r"^#+ (.+)$", _text(path), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
-
-
-def test_published_codes_stay_as_they_are() -> None:
-    for severity, names in PUBLISHED.items():
-        for code in names.split():
-            assert findings()[code].severity is severity, code
 
 
 def test_the_register_finds_every_finding_that_is_declared_by_itself() -> None:
@@ -303,6 +281,18 @@ def _options(command: Any) -> set[str]:
 
 
 def test_places_that_contributors_are_led_to_exist() -> None:
-    told = _text(ROOT / "CONTRIBUTING.md") + _text(ARCHITECTURE)
+    told = "".join(_text(page) for page in (ROOT / "CONTRIBUTING.md", ARCHITECTURE, ROOT / "docs" / "how-to-add.md"))
     for name in re.findall(r"`((?:lib|tests|tools|pages|docs|locks)/[^`\s<>*]*)`", told):
         assert (ROOT / name).exists(), name
+
+
+def test_the_page_on_architecture_is_read_in_five_minutes_before_its_table() -> None:
+    before, _, rooms = _text(ARCHITECTURE).partition("## Rooms\n")
+
+    assert rooms.count("\n| `") > 50, "the table of rooms is the last part"
+    assert "\n## " not in rooms
+    assert before.count("\n") <= 120
+    assert len(before.split()) <= 1_200
+    rooms_named = re.findall(r"^\| `([\w/]+)` \|", rooms, flags=re.MULTILINE)
+    parts = section("docs/architecture.md", "The parts")
+    assert {room for room in rooms_named if room.startswith("plugins/")} <= set(re.findall(r"`([\w/]+)`", parts))

@@ -15,6 +15,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from offsetwise import exports
+from offsetwise.builtin import PLUGINS
 from offsetwise.pipeline.shipping import write_archive
 from tests.with_cases import with_cases
 from tools.measure import room_of
@@ -139,6 +140,14 @@ def test_a_room_imports_what_its_row_says(room: str) -> None:
     imported = {room_of(other) for path in sources for other in _own(path)} - {room}
 
     assert imported == _rooms()[room]
+
+
+def test_a_plug_in_declares_the_plug_ins_that_it_imports() -> None:
+    for name, (_, needs) in PLUGINS.items():
+        sources = [path for module, path in SOURCES.items() if room_of(module) == f"plugins/{name}"]
+        imported = {room_of(other) for path in sources for other in _own(path)} - {f"plugins/{name}"}
+        assert {room for room in imported if room.startswith("plugins/")} == {f"plugins/{need}" for need in needs}
+    assert {f"plugins/{name}" for name in PLUGINS} == {room for room in _rooms() if room.startswith("plugins/")}
 
 
 def test_no_rooms_import_each_other_in_a_circle() -> None:

@@ -17,8 +17,8 @@ OTHERWISE = re.compile(
 )
 IN_FILES = {"place on new"}
 """Names of columns in downloads, which stay."""
-OF_PROOFS = {"gates.md", "benchmarks.md", "glossary.md"}
-"""Pages for contributors that follow the names in the code."""
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SOURCES = [ROOT / "app.py", *sorted([*(ROOT / "lib").rglob("*.py"), *(ROOT / "pages").rglob("*.py")])]
 
 
 def without_code(text: str) -> str:
@@ -36,10 +36,9 @@ def spoken(tree: ast.Module) -> Iterator[str]:
 
 
 def test_no_page_calls_a_position_a_place() -> None:
-    pages = [path for path in (ROOT / "docs").rglob("*.md") if path.name not in OF_PROOFS]
     found = {
         (path.name, match[0], text[max(0, match.start() - 30) : match.end() + 20])
-        for path in [*pages, ROOT / "README.md"]
+        for path in PAGES
         for text in [OTHERWISE.sub("", without_code(path.read_text(encoding="utf-8")))]
         for match in PLACE.finditer(text)
     }
@@ -49,7 +48,7 @@ def test_no_page_calls_a_position_a_place() -> None:
 def test_no_sentence_calls_a_position_a_place() -> None:
     found = {
         (str(path.relative_to(ROOT)), text)
-        for path in (ROOT / "lib").rglob("*.py")
+        for path in SOURCES
         for text in spoken(ast.parse(path.read_text(encoding="utf-8")))
         if " " in text.strip() and text not in IN_FILES and PLACE.search(OTHERWISE.sub("", text))
     }
@@ -57,6 +56,14 @@ def test_no_sentence_calls_a_position_a_place() -> None:
 
 
 REPLACED = (
+    "Give one cluster's.",
+    "Say that it is not.",
+    "Give the folder above one",
+    "Not of one that ends transactions",
+    "Do so as",
+    "It tells that alone",
+    "Changes nothing: 5 and 1",
+    "a person may decide with a reason",
     "nobody may guess",
     "So it is for",
     "without it too",
@@ -72,8 +79,18 @@ REPLACED = (
 def test_no_text_of_the_product_is_a_riddle_that_was_replaced() -> None:
     found = {
         (str(path.relative_to(ROOT)), riddle)
-        for path in [*(ROOT / "lib").rglob("*.py"), *(ROOT / "docs").rglob("*.md")]
+        for path in (*SOURCES, *PAGES)
         for riddle in REPLACED
         if riddle in path.read_text(encoding="utf-8")
     }
     assert not found
+
+
+def test_the_glossary_has_each_term_once_in_order() -> None:
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", page, re.MULTILINE)[1:]
+    terms = [term.lower() for term, _ in rows]
+
+    assert len(terms) > 60
+    assert terms == sorted(set(terms))
+    assert [term for term in terms if re.search(r"[;,]", term)] == [], "one term has one row"

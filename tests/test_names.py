@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TypeGuard
 
 from offsetwise.apply.writers import writer_module
@@ -17,7 +18,7 @@ from offsetwise.engines.registry import engines, registered
 from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import TargetRole, TargetType, target_type, target_types
 from offsetwise.ports.stream import spec_of as spec_of_stream
-from offsetwise.registry import STREAMS, TARGETS
+from offsetwise.registry import ENGINES, STREAMS, TARGETS, Registry
 from tests.names import Register, decisions
 from tests.test_imports import PAGES, SOURCES
 from tests.with_cases import with_cases
@@ -28,15 +29,16 @@ def _package(spec: TargetType) -> str:
     return type(spec).__module__.rpartition(".")[0]
 
 
-_PACKAGES = {
-    "spark": "offsetwise.plugins.spark",
-    "flink": "offsetwise.plugins.flink",
+def _folders(registry: Registry) -> dict[str, str]:
+    """Return the folder of the system that brings each name: that of the module which registers it."""
+    return {name: registry[name].__module__.removesuffix(".registration") for name in registry}
+
+
+_PACKAGES = _folders(ENGINES) | {
     "kcl": "offsetwise.plugins.kinesis.kcl",
-    "positions": "offsetwise.plugins.positions",
-    "connect": "offsetwise.plugins.connect",
     "group": "offsetwise.plugins.kafka.engine",
 }
-"""The folder of each engine's system."""
+"""The folder of each engine's system, or the one in it that is the engine's alone."""
 
 
 def _drawers() -> dict[str, list[str]]:
@@ -61,7 +63,7 @@ _TARGETS_OF_SHARDS = (
     "plugins.kinesis.targets.kcl_leases",
     "plugins.kinesis.targets",
 )
-_STREAMS = {"kafka": "offsetwise.plugins.kafka", "kinesis": "offsetwise.plugins.kinesis"}
+_STREAMS = _folders(STREAMS)
 _REGISTRATIONS = (
     "offsetwise.builtin",
     *(f"offsetwise.plugins.{name}.registration" for name in PLUGINS),
@@ -148,8 +150,11 @@ def test_nothing_else_decides_by_a_registered_name(kind: str) -> None:
     assert found == []
 
 
-def test_every_engine_has_a_folder() -> None:
-    assert [engine.name for engine in registered()] == list(_PACKAGES)
+def test_every_engine_and_stream_has_a_folder_of_a_system() -> None:
+    assert _PACKAGES.keys() == set(ENGINES)
+    for package in (*_PACKAGES.values(), *_STREAMS.values()):
+        assert package.startswith("offsetwise.plugins.")
+        assert find_spec(package) is not None, package
 
 
 @with_cases("kind", REGISTERS)

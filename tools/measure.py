@@ -5,9 +5,10 @@
 Rooms are the packages and modules right below `lib/offsetwise/`; each folder of `lib/offsetwise/plugins/` is one,
 which the core does not import: only `builtin`, which registers them, does.
 `--hold` exits with 1 where one of the figures named misses its aim. Only `ports`, and the root's own table, may name
-modules in strings. The words of a private dialect are counted among the names that the code chooses. A room may grow by
-3 % over its size in `tools/room_sizes.json`; `--write-sizes` writes today's, for a change that needs more and says why.
-New rooms have no limit.
+modules in strings. The words of a private dialect are counted among the names that the code chooses. Duplicates are
+functions of four statements or more that differ only in the names that they bind. A room may grow by 3 % over its size
+in `tools/room_sizes.json`; `--write-sizes` writes today's, for a change that needs more and says why. New rooms have no
+limit.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ AIMS: Final = {
     "functions_over_40_lines": 40,
     "longest_function": 60,
     "class_names_used_twice": 15,
+    "duplicates": 0,
     "rooms_grown": 0,
     "docstrings_of_one_line": 1_200,
     "core_statements": 18_000,
@@ -52,6 +54,8 @@ GROWTH: Final = 0.03
 SLACK: Final = 10
 """Statements by which a small room may grow."""
 OPENINGS: Final = frozenset({"Give", "Gives", "Say", "Says", "Tell", "Tells", "Told"})
+SHORT: Final = 3
+"""Statements up to which functions may be alike."""
 LONG: Final = 40
 """Lines of a function above which it counts as long."""
 _DOTTED: Final = re.compile(r"(offsetwise(?:\.\w+)+)(?::\w+)?")
@@ -66,6 +70,7 @@ class Counts:
     to_plugin: list[str] = field(default_factory=list)
     strings: list[str] = field(default_factory=list)
     functions: list[tuple[int, str]] = field(default_factory=list)
+    bodies: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     classes: Counter[str] = field(default_factory=Counter)
     statements: Counter[str] = field(default_factory=Counter)
     docstrings: int = 0
@@ -110,6 +115,7 @@ def measure() -> dict[str, Any]:
     pairs = sorted((a, b) for a, imports in graph.items() for b in imports if a < b and a in graph.get(b, ()))
     in_core = {room: n for room, n in counts.statements.items() if room not in ("console", "lab")}
     plugins = {room: n for room, n in sorted(counts.statements.items()) if room.startswith("plugins")}
+    twins = [functions for functions in counts.bodies.values() if len(functions) > 1]
     known = json.loads(SIZES.read_text(encoding="utf-8"))
     grown = [
         f"{room}: {size} statements, {known[room]} before"
@@ -137,6 +143,8 @@ def measure() -> dict[str, Any]:
         "grown": grown,
         "sizes": dict(counts.statements),
         "class_names_used_twice": sum(n > 1 for n in counts.classes.values()),
+        "duplicates": len(twins),
+        "twins": twins,
         "circles": rings,
         "pairs": pairs,
         "strings": counts.strings[:30],
@@ -159,6 +167,8 @@ def count(counts: Counts, path: Path, name: str, modules: frozenset[str]) -> Non
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             counts.functions.append((lines, f"{path}:{node.lineno} {node.name}"))
+            if body := unnamed(node):
+                counts.bodies[body].append(f"{path}:{node.lineno} {node.name}")
         if isinstance(node, ast.ClassDef):
             counts.classes[node.name] += 1
         if isinstance(node, ast.stmt) and not _is_text(node):
@@ -211,6 +221,20 @@ def names_chosen(tree: ast.Module) -> Iterator[str]:
             yield node.arg
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name.lower()
+
+
+def unnamed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """Return what a function does, with numbers for the names that it binds; "" for one of a few statements."""
+    body = [node for node in function.body if not _is_text(node)]
+    if sum(isinstance(node, ast.stmt) for part in body for node in ast.walk(part)) <= SHORT:
+        return ""
+    numbers: dict[str, int] = {}
+    for part in (function.args, *body):
+        for node in ast.walk(part):
+            if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
+                numbers.setdefault(node.arg if isinstance(node, ast.arg) else node.id, len(numbers))
+    text = "\n".join(ast.dump(part) for part in body)
+    return re.sub(r"(?<=Name\(id=')\w+(?=')", lambda match: str(numbers.get(match[0], match[0])), text)
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:

@@ -146,7 +146,7 @@ def refused_in_words(error: OffsetwiseError) -> None:
 
 def test_there_are_enough_payloads(figure: Callable[[str], None]) -> None:
     tried = (len(OUTSIDE) + len(S3_PAYLOADS)) * len(WRITERS)
-    figure(f"{len(OUTSIDE) + len(S3_PAYLOADS)} spellings of a place to write to, {tried} tries, 0 outside the roots")
+    figure(f"{len(OUTSIDE) + len(S3_PAYLOADS)} spellings of a path to write to, {tried} tries, 0 outside the roots")
     assert len(OUTSIDE) >= 200
 
 

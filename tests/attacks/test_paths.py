@@ -206,7 +206,7 @@ class TestLinksInACheckpoint:
 
 @attack(
     "B6",
-    "a savepoint's `_metadata` that names `../x`, `/etc/passwd`, `file:`, `s3:`, `http:`, `hdfs:` places",
+    "a savepoint's `_metadata` that names `../x`, `/etc/passwd`, `file:`, `s3:`, `http:`, `hdfs:` paths",
     before=Verdict.HELD,
     without="`flink_opened._is_plain`, and the roots that `elsewhere` opens with",
 )

@@ -1,4 +1,4 @@
-"""Transactions that a plan ends, on the Review page: shown one by one, and approved with words typed."""
+"""What a reviewer sees of a plan beside its positions: transactions one by one, and what is at a target now."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from offsetwise.model import TargetBefore
 from offsetwise.review.answers import NotAllowed
 from offsetwise.store.review_rows import State
+from tests.approval.signed import PLAN
 from tests.console.test_review_page import Court, control, court, mail, said
 from tests.review.people import ADA, RITA
 from tests.transactions.settling import TO_SINK, stage
@@ -58,3 +60,11 @@ def test_nobody_approves_by_a_direct_call_without_the_words(court: Court, ending
 
     assert isinstance(court.approve(RITA, plan), NotAllowed)
     assert court.state(plan) is State.SUBMITTED
+
+
+def test_what_is_at_a_target_now_is_shown_before_it_is_approved(court: Court) -> None:
+    at = TargetBefore(target=PLAN.targets[0], before={"orders:0": 7, "<b>orders</b>:1": None})
+    court.submitted(requirements=replace(PLAN.requirements, targets=(at,)))
+    shown = said(court.opened(mail(RITA)))
+
+    assert "**Now at Spark checkpoint, edited in a copy:** <b>orders</b>:1: nothing, orders:0: 7." in shown

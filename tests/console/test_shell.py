@@ -179,6 +179,8 @@ def locked(shown: AppTest, reader: ValueReader) -> None:
 
 READ_NOW = {"clusters": "read-both", "compare": "compare-now", "fleet": "fleet-now"}
 READING = [*EXPLORE, "fleet"]
+ANSWERED = {"overview", "checkpoint", "lag", *READ_NOW}
+"""The pages that show more than which migrations there are: here they did read, once."""
 
 
 @with_cases("page", READING)
@@ -207,7 +209,7 @@ def test_a_rerun_that_changes_no_input_asks_no_cluster_no_spark_and_no_database(
         event.remove(Engine, "before_cursor_execute", count)
     whole(shown)
     assert dict(reader.calls) == before
-    assert len(before) > 1, "it did read, once"
+    assert len(before) > (page in ANSWERED), "it did read, once"
     assert statements == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,10 +12,49 @@ from pathlib import Path
 
 import pytest
 
+from offsetwise.builtin import PLUGINS
+from offsetwise.registry import ENGINES, STREAMS, Registry
+
 ROOT = Path(__file__).parents[2]
 AWAY = ("spark", "flink")
-TESTS = ("translation", "store", "clusters", "plugins/kafka", "plugins/positions", "plugins/connect")
-"""Folders of tests of the core and of other plug-ins, none of which reads a checkpoint of Spark or Flink."""
+TESTS = (
+    "approval/test_people.py",
+    "clusters",
+    "engines/test_files_of_engines.py",
+    "pipeline/test_answers.py",
+    "pipeline/test_class_archive.py",
+    "pipeline/test_shipping.py",
+    "plugins/connect",
+    "plugins/kafka",
+    "plugins/kinesis/targets/test_proofs_of_shards.py",
+    "plugins/kinesis/test_behind.py",
+    "plugins/kinesis/test_lease_tables.py",
+    "plugins/kinesis/test_positions.py",
+    "plugins/kinesis/test_search.py",
+    "plugins/kinesis/test_shards.py",
+    "plugins/kinesis/test_taken_apart.py",
+    "plugins/kinesis/test_unkeyed.py",
+    "plugins/positions",
+    "status/test_whole.py",
+    "storage/test_dynamodb_dialects.py",
+    "store",
+    "streams",
+    "survey/test_naming.py",
+    "test_client_properties.py",
+    "test_config.py",
+    "test_cutover.py",
+    "test_garbage.py",
+    "test_jars.py",
+    "test_lag.py",
+    "test_looks.py",
+    "test_lookalikes.py",
+    "test_position.py",
+    "test_property_files.py",
+    "test_waves.py",
+    "transactions/test_names.py",
+    "translation",
+)
+"""Tests of the core and of other plug-ins, folders and files, none of which reads a checkpoint of Spark or Flink."""
 OF_SPARK = ("tests.apply", "tests.plan.scene", "tests.plan import scene", "tests.findings.cases")
 """Helpers whose jobs are Spark's: what uses them needs Spark, whatever it is about."""
 OF_SAMPLE = "tests/plugins/connect/test_survey.py::test_an_update_adds_what_has_appeared_and_keeps_comments"
@@ -58,6 +98,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return ran
 
 
+def brought_without(registry: Registry, *plugins: str) -> list[str]:
+    """Return the names that others than these plug-ins register."""
+    return [name for name in registry if registry[name].__module__.split(".")[2] not in plugins]
+
+
 def offsetwise(run: Run, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run("-c", "from offsetwise.cli import main; main()", *arguments)
 
@@ -77,7 +122,8 @@ def test_a_checkpoint_of_one_that_is_absent_is_refused_with_what_can_be_read(run
     refused = offsetwise(run, "inspect", sample)
 
     assert refused.returncode == 1
-    assert f"{sample}: expected one checkpoint of KCL, positions file or Kafka Connect" in refused.stderr
+    assert f"{sample}: expected one checkpoint of KCL, " in refused.stderr
+    assert not re.search("Spark|Flink", refused.stderr.partition("expected")[2].partition("found")[0])
     assert ABSENT in refused.stderr
 
 
@@ -114,15 +160,38 @@ def test_what_workers_need_is_packed_and_finds_the_other_engines(run: Run) -> No
     )
 
     assert packed.returncode == 0, packed.stderr
-    assert listed.stdout.split() == ["kcl", "positions", "connect", "group"], listed.stderr
+    assert listed.stdout.split() == brought_without(ENGINES, *AWAY), listed.stderr
+
+
+WITHOUT_KINESIS = """
+from importlib import util
+
+find = util.find_spec
+util.find_spec = lambda name, *package: None if name == "offsetwise.plugins.kinesis" else find(name, *package)
+from offsetwise.registry import ABSENT, ENGINES, STREAMS, TARGETS, absent_plugins
+
+print(*ENGINES, "|", *STREAMS, "|", *ABSENT, "|", absent_plugins())
+assert not [name for name in TARGETS if "kcl" in name or "spark" in name or "flink" in name]
+"""
+
+
+def test_what_needs_an_absent_one_is_absent_too_and_all_are_named() -> None:
+    listed = subprocess.run([sys.executable, "-c", WITHOUT_KINESIS], capture_output=True, text=True, check=True)
+
+    engines, streams, absent, sentence = (part.strip() for part in listed.stdout.split("|"))
+    assert set(absent.split()) == {"kinesis", *(name for name, (_, needs) in PLUGINS.items() if "kinesis" in needs)}
+    assert engines.split() == brought_without(ENGINES, *absent.split())
+    assert streams.split() == brought_without(STREAMS, *absent.split())
+    assert all(name in sentence for name in absent.split())
 
 
 @pytest.mark.proof
 def test_the_tests_of_the_core_and_of_other_plug_ins_pass(run: Run) -> None:
-    files = [file for name in TESTS for file in (ROOT / "tests" / name).rglob("test_*.py")]
+    paths = [ROOT / "tests" / name for name in TESTS]
+    files = [file for path in paths for file in (path.rglob("test_*.py") if path.is_dir() else [path])]
     chosen = [str(file.relative_to(ROOT)) for file in files if not any(map(file.read_text().__contains__, OF_SPARK))]
     options = ("-q", "-p", "no:cacheprovider", "--tb=line", "-m", "not proof and not gates", "--deselect", OF_SAMPLE)
     ran = run("-m", "pytest", *options, *chosen)
 
     assert ran.returncode == 0, ran.stdout[-4000:]
-    assert int(ran.stdout.split(" passed")[0].rpartition("\n")[2].rpartition(" ")[2]) > 400
+    assert int(ran.stdout.split(" passed")[0].rpartition("\n")[2].rpartition(" ")[2]) > 650

@@ -1,4 +1,4 @@
-"""What a small target, engine and stream take is what the page on architecture says."""
+"""What a small target, engine and stream take is what the page on adding one says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.with_cases import with_cases
 
-PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to-add.md"
 
 
 @with_cases("kind", ["target", "engine", "stream"])

@@ -33,7 +33,7 @@ class ToyDetails(Details):
 
 
 def _recognises(entries: Sequence[Entry]) -> bool:
-    return any(each.name == FILE for each in entries)
+    return any(entry.name == FILE for entry in entries)
 
 
 def _read(

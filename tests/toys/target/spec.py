@@ -17,7 +17,7 @@ FILE: Final = "positions.csv"
 
 def csv(plan: Plan) -> bytes:
     """Return the file's bytes."""
-    return "".join(f"{one.new_topic},{one.partition},{one.new_offset}\n" for one in plan.positions).encode()
+    return "".join(f"{row.new_topic},{row.partition},{row.new_offset}\n" for row in plan.positions).encode()
 
 
 class CsvTarget(OutputTarget):

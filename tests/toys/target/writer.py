@@ -47,7 +47,7 @@ class CsvWriter(Writer):
         return publish.unpublish(step, context, refuse=lambda: folder_changed(step))
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
-        """Return whether the folder stands there as it was written."""
+        """Return whether the folder is as it was written."""
         _place(step.place, context)
         return look_at_folder(step, lambda: folder_changed(step))
 
@@ -63,8 +63,8 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
     if changed is not None:
         return seen.for_all(plan, Turnout.DIFFERENT, changed)
     return [
-        seen.Seen(found=one.new_offset, turnout=Turnout.CONFIRMED, told=f"{step.place} has it.")
-        for one in plan.positions
+        seen.Seen(found=position.new_offset, turnout=Turnout.CONFIRMED, told=f"{step.place} has it.")
+        for position in plan.positions
     ]
 
 
