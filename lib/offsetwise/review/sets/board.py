@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -13,6 +11,7 @@ from offsetwise.model import Plan
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sets.file import read_plan_set
+from offsetwise.recent import Recent
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import NotAllowed
 from offsetwise.review.attempt import written
@@ -58,8 +57,7 @@ class SetsBoard(PlansView):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._sets: OrderedDict[str, tuple[Plan, ...]] = OrderedDict()
-        self._sets_lock = Lock()
+        self._sets: Recent[str, tuple[Plan, ...]] = Recent(KEPT_SETS)
 
     # ----------------------------------------------------------------------- to look at
 
@@ -108,19 +106,14 @@ class SetsBoard(PlansView):
             )
 
     def _plans_of(self, reader: StoreLook, row: SetRow) -> tuple[Plan, ...]:
-        with self._sets_lock:
-            if row.digest in self._sets:
-                self._sets.move_to_end(row.digest)
-                return self._sets[row.digest]
-        plans = tuple(
+        kept = self._sets.get(row.digest)
+        if kept is not None:
+            return kept
+        plans = (
             read_plan(reader.content(member.version), subject=f"version {member.number} of plan {member.plan}")
             for member in row.members
         )
-        with self._sets_lock:
-            self._sets[row.digest] = plans
-            while len(self._sets) > KEPT_SETS:
-                self._sets.popitem(last=False)
-        return plans
+        return self._sets.keep(row.digest, tuple(plans))
 
     def why_not_set(self, person: Person | None, verb: Verb, sheet: SetSheet) -> Refusal | None:
         """Return why somebody may not do this with a set at this moment; None if they may. See `why_not`."""
