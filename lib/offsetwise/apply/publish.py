@@ -127,7 +127,7 @@ def publish(
         if record.undone is None and _is_own(path, record):
             # What is there is what was announced then. This call may have made up another id.
             intended = record.intended or intended
-            disk.sync_folder(os.path.dirname(path))
+            disk.sync(os.path.dirname(path))
         else:
             if record.undone is None and "tmp" in record.notes:
                 _remove_left(record.notes["tmp"], context)
@@ -153,7 +153,7 @@ def _build(tmp: str, path: str, context: Context, build: Callable[[str], None], 
     journal, disk = journal_of(context), context.disk
     disk.make_folder(tmp, like=like)
     build(tmp)
-    disk.sync_folder(tmp)
+    disk.sync(tmp)
     journal.note(context.step, inode=_inode(tmp))
     try:
         disk.rename(tmp, path)
@@ -161,7 +161,7 @@ def _build(tmp: str, path: str, context: Context, build: Callable[[str], None], 
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise not_free(path) from error
         raise
-    disk.sync_folder(os.path.dirname(path))
+    disk.sync(os.path.dirname(path))
 
 
 def _remove_left(tmp: str, context: Context) -> None:
@@ -212,11 +212,11 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
                 raise went_on(path, f"{reason} Nothing was removed.")
             journal.undoing(context.step, trash=trash)
             disk.rename(path, trash)
-            disk.sync_folder(os.path.dirname(path))
+            disk.sync(os.path.dirname(path))
         for folder in (trash, tmp):
             if folder is not None and os.path.lexists(folder):
                 _remove_left(folder, context)
-                disk.sync_folder(os.path.dirname(folder))
+                disk.sync(os.path.dirname(folder))
         journal.undone(context.step, receipt_step)
     return receipt_step
 

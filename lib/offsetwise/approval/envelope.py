@@ -87,6 +87,8 @@ class Statement:
         plans: tuple[str, ...] = (),
     ) -> Statement:
         """Make one that begins now, in whole seconds as files carry it, and that no other repeats."""
+        if now.utcoffset() is None:
+            raise ValueError("now: expected a time with its zone")
         begins = now.replace(microsecond=0)
         return cls(
             plan_digest=plan_digest,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,9 +205,7 @@ def apply(
 
     chosen = _load(path, migration)
 
-    def heard(outcome: PlanOutcome[Written]) -> None:
-        rows.written(outcome, as_json=as_json)
-
+    heard = partial(rows.written, as_json=as_json)
     with progress() as report:
         outcomes = chosen.apply(execute=execute, keep_going=keep_going, heard=heard, progress=report, **how)
     failed = rows.counts(chosen, outcomes, done="applied" if execute else "could be applied")
@@ -221,22 +220,20 @@ def rollback(path: Path, migration: Path | None, *, execute: bool, keep_going: b
 
     chosen = _load(path, migration)
 
-    def heard(outcome: PlanOutcome[TakenBack]) -> None:
-        rows.taken_back(outcome, as_json=as_json)
-
+    heard = partial(rows.taken_back, as_json=as_json)
     with progress() as report:
         outcomes = chosen.rollback(execute=execute, keep_going=keep_going, heard=heard, progress=report, **how)
     if not outcomes:
         say("No plan of the set has begun to be applied: there is nothing to take back.")
         return
     failed = any(outcome.error is not None for outcome in outcomes)
-    partial = any(
+    incomplete = any(
         step.state is not StepState.UNDONE
         for outcome in outcomes
         if isinstance(outcome.result, tuple)
         for step in outcome.result
     )
-    if failed or partial:
+    if failed or incomplete:
         raise typer.Exit(1)
 
 

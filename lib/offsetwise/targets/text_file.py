@@ -113,7 +113,7 @@ class TextFileWriter(Writer):
                 with _removed_on_failure(tmp, path, disk):
                     disk.write_new(tmp, data)
                     _publish(tmp, path, context)
-            disk.sync_folder(os.path.dirname(path))
+            disk.sync(os.path.dirname(path))
             journal.done(context.step, intended)
             disk.remove(tmp)
         return intended
@@ -143,7 +143,7 @@ class TextFileWriter(Writer):
             if tmp is not None:
                 disk.remove(tmp)
             if os.path.isdir(os.path.dirname(path)):
-                disk.sync_folder(os.path.dirname(path))
+                disk.sync(os.path.dirname(path))
             receipt_step = replace(step, state=StepState.UNDONE, told=f"{path} is gone.")
             journal.undone(context.step, receipt_step)
         return receipt_step
