@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import offsetwise
 from offsetwise.cli import plan_sets
 from offsetwise.cli.options import AsJson, PlanFile
 from offsetwise.cli.output import say, stderr
@@ -109,10 +110,9 @@ def sign(
 
 def _sign(path: Path, signer: PrivateKey, *, accept_unproven: Mapping[TopicPartition, str], **said: Any) -> bytes:
     """Sign one plan, and show what a signer should know of it."""
-    from offsetwise import Plan
     from offsetwise.cli import render
 
-    plan = Plan.load(path)
+    plan = offsetwise.Plan.load(path)
     render.transactions(stderr(), plan.document)
     data = plan.sign(signer, accept_unproven=accept_unproven, **said)
     _warn(plan)
