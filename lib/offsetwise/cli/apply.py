@@ -10,7 +10,7 @@ import typer
 
 import offsetwise
 from offsetwise.cli import plan_sets
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, loaded
 from offsetwise.cli.output import progress, say, stdout
 from offsetwise.model import StepState, Verification
 
@@ -77,7 +77,7 @@ def _apply(plan: Path, migration: Path | None, *, execute: bool, as_json: bool, 
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan import refusals
 
-    chosen = offsetwise.Plan.load(plan, migration=None if migration is None else offsetwise.Migration.load(migration))
+    chosen = offsetwise.Plan.load(plan, migration=loaded(migration))
     if chosen.document.from_files:
         say(refusals.FROM_FILES)
     if not execute:
@@ -136,8 +136,7 @@ def _rollback(
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan.reading import plan_bytes
 
-    chosen = None if migration is None else offsetwise.Migration.load(migration)
-    receipt = offsetwise.Receipt(written, chosen, plan=None if plan is None else plan_bytes(plan))
+    receipt = offsetwise.Receipt(written, loaded(migration), plan=None if plan is None else plan_bytes(plan))
     with progress() as report:
         if not execute:
             standings = receipt.rollback(progress=report, **given)
@@ -194,7 +193,7 @@ def _verify(
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan.reading import plan_bytes
 
-    chosen = None if migration is None else offsetwise.Migration.load(migration)
+    chosen = loaded(migration)
 
     def observe() -> Verification:
         return offsetwise.Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan)).verify(**more)

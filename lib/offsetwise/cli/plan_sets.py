@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import offsetwise
-from offsetwise.cli.options import require_one_choice
+from offsetwise.cli.options import loaded, require_one_choice
 from offsetwise.cli.output import progress, say, stderr, stdout
 from offsetwise.errors import OffsetwiseError, UsageError
 from offsetwise.model import StepState, Verification
@@ -311,6 +311,4 @@ def pack(path: Path, out: Path, *, migration: Path | None, approvals: Sequence[P
 
 
 def _load(path: Path, migration: Path | None) -> PlanSet:
-
-    named: offsetwise.Migration | None = None if migration is None else offsetwise.Migration.load(migration)
-    return offsetwise.PlanSet.load(path, migration=named)
+    return offsetwise.PlanSet.load(path, migration=loaded(migration))

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 import offsetwise
 from offsetwise.cli import draft_options as of
 from offsetwise.cli import plan_sets
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, WaveName, seconds
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, WaveName, loaded, seconds
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
 from offsetwise.wording import many
@@ -256,8 +256,7 @@ def drift(
     if is_plan_set(plan):
         plan_sets.drift(plan, migration, as_json=as_json)
         return
-    named = None if migration is None else offsetwise.Migration.load(migration)
-    chosen = offsetwise.Plan.load(plan, migration=named)
+    chosen = offsetwise.Plan.load(plan, migration=loaded(migration))
     drifts = chosen.drift()
     if as_json:
         typer.echo(documents.dump(documents.Drifted(drift=drifts)), nl=False)
@@ -292,10 +291,8 @@ def export(
     from offsetwise.plan.operators.choice import patches
     from offsetwise.plan.sets.file import is_plan_set
 
-    forms = {
-        "starting-offsets": offsetwise.Plan.starting_offsets,
-        "consumer-groups-csv": offsetwise.Plan.consumer_groups_csv,
-    }
+    kind = offsetwise.Plan
+    forms = {"starting-offsets": kind.starting_offsets, "consumer-groups-csv": kind.consumer_groups_csv}
     by_operator = form not in (*forms, _ZIP)
     _require_form(form, (*forms, *patches(), _ZIP))
     _require_options(form, out, of_zip=bool(out or approval or trust or (migration and not by_operator)))
@@ -304,9 +301,7 @@ def export(
     of_set = is_plan_set(plan)
     plan_sets.require_of_several("export", {f"--as {form}": of_set and out is None})
     if name is not None:
-        chosen = offsetwise.Plan.load(
-            plan, migration=None if migration is None else offsetwise.Migration.load(migration)
-        )
+        chosen = offsetwise.Plan.load(plan, migration=loaded(migration))
         typer.echo(chosen.operator_patch(form, resource=name, output=output, **names), nl=False)
     elif out is not None:
         pack = plan_sets.pack if of_set else _packed

@@ -231,7 +231,8 @@ class SetsBoard(PlansView):
             raise
         except OffsetwiseError as error:
             refused = NotAllowed(why=error.problem, fix=error.fix)
-        self._record_refusal(verb, person, digest, refused)
+        answer = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")
+        self._record(answer, f"To {verb} a set of plans", verb, person, None, digest)
         return refused
 
     def _steps(self, person: Person | None, change: Change) -> Steps:
@@ -244,15 +245,28 @@ class SetsBoard(PlansView):
             demo_key=self._demo_key,
         )
 
-    def _record_refusal(self, verb: Verb, person: Person | None, digest: str, refused: Refusal) -> None:
-        answer = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")
-        with self._reviews.changing(f"To {verb} a set of plans") as change:
+    def _record(  # noqa: PLR0917 - all that is written down of it
+        self, answer: NotAllowed, what: str, verb: Verb, person: Person | None, plan: int | None, digest: str | None
+    ) -> None:
+        """Write down that something was refused, where what was begun of it is undone."""
+        with self._reviews.changing(what) as change:
             try:
                 rules = self._rules()
             except ConfigError:
                 rules = None
-            at = self._clock()
-            change.record(written(verb, person, answer, rules=rules, at=at, plan=None, digest=digest, before=None))
+            row = None if plan is None else change.plan(plan)
+            change.record(
+                written(
+                    verb,
+                    person,
+                    answer,
+                    rules=rules,
+                    at=self._clock(),
+                    plan=row,
+                    digest=digest,
+                    before=None if row is None else row.state,
+                )
+            )
 
 
 def _is_of_set(envelope: bytes) -> bool:
