@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
@@ -260,7 +260,10 @@ def migration_of(lab: Lab) -> dict[str, Any]:
         "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
         "link": "mirrormaker",
         "isolation_level": "read_committed",
-        "topics": {"policy": "identity", "map": dict(_renamed(TOPICS.values()))},
+        "topics": {
+            "policy": "identity",
+            "map": {topic.name: topic.copy for topic in TOPICS.values() if topic.renamed},
+        },
         "checkpoint_roots": [f"./{of.ROOT}", *([f"./{of.MOVED}"] if flink_jobs.is_kept(lab) else [])],
         "checkpoints": [
             {"name": job.name, "uri": _stopped_at(lab, job), "job": of.traits_of(job), "belongs_to": "old"}
@@ -278,10 +281,6 @@ def migration_of(lab: Lab) -> dict[str, Any]:
 def _stopped_at(lab: Lab, job: LabJob) -> str:
     folder = f"./{of.ROOT}/{job.name}"
     return f"{folder}/{flink_jobs.savepoint_in(lab.directory / folder).name}" if job.flink else folder
-
-
-def _renamed(topics: Iterable[LabTopic]) -> Iterator[tuple[str, str]]:
-    return ((topic.name, topic.copy) for topic in topics if topic.renamed)
 
 
 def _settings(bootstrap: str) -> dict[str, str | int | bool]:
