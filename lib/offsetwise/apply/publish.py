@@ -14,13 +14,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from offsetwise.apply.disk import explaining_os_errors
 from offsetwise.apply.journal import Journal, StepRecord
 from offsetwise.apply.writing import Context, SeenPlace, StepStanding
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError
-from offsetwise.model import ReceiptStep, StepState
+from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import Folders, below
 
 Tree = dict[str, os.stat_result]
@@ -137,8 +136,7 @@ def publish(
             journal.begin(context.step, intended, tmp=tmp)
             with _removed_on_failure(tmp, context):
                 _build(tmp, path, context, build, like)
-        journal.done(context.step, intended)
-    return intended
+        return journal.done(context.step, intended)
 
 
 def _effect(path: str, record: StepRecord) -> str:
@@ -201,7 +199,6 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
     record = journal.record(context.step)
     if record.undone is not None:
         return record.undone
-    receipt_step = replace(step, state=StepState.UNDONE, told=f"{path} is gone; nothing of it is left.")
     with explaining_os_errors(f"{path} is not removed yet."):
         tmp = record.notes.get("tmp")
         published = record.done is not None or record.intended is None or _is_own(path, record)
@@ -217,8 +214,7 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
             if folder is not None and os.path.lexists(folder):
                 _remove_left(folder, context)
                 disk.sync(os.path.dirname(folder))
-        journal.undone(context.step, receipt_step)
-    return receipt_step
+        return journal.taken_back(context.step, step, f"{path} is gone; nothing of it is left.")
 
 
 def absent(step: ReceiptStep) -> SeenPlace:
