@@ -147,7 +147,12 @@ class TestRetention:
     AHEAD = rows({"evidence": replace(ROW.evidence, neighbours=(NEXT,))})
 
     def judged(
-        self, retention_ms: str, *, ahead: tuple[PartitionComparison, ...] = AHEAD, cutover_ms: int | None = None, **config: str
+        self,
+        retention_ms: str,
+        *,
+        ahead: tuple[PartitionComparison, ...] = AHEAD,
+        cutover_ms: int | None = None,
+        **config: str,
     ) -> Outcome:
         standard = snapshot(Cluster.NEW, ahead)
         settings = {"cleanup.policy": "delete", "retention.ms": retention_ms} | {
