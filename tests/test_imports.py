@@ -16,7 +16,7 @@ from zipfile import ZipFile
 
 from offsetwise import exports
 from offsetwise.builtin import PLUGINS
-from offsetwise.pipeline.shipping import write_archive
+from offsetwise.pipeline.shipping import keep_archive, shipped_files
 from tests.with_cases import with_cases
 from tools.measure import room_of
 
@@ -198,20 +198,19 @@ def test_only_the_command_line_is_written_on_the_public_surface(module: str) -> 
     assert public == set() or room_of(module) == "cli", f"{module} uses names of the public surface"
 
 
-def _shipped(folder: Path) -> set[str]:
-    write_archive(folder / "shipped.zip")
-    with ZipFile(folder / "shipped.zip") as archive:
+def _shipped() -> set[str]:
+    with ZipFile(keep_archive(shipped_files())) as archive:
         return {_name(Path(name), Path()) for name in archive.namelist()}
 
 
-def test_what_is_shipped_to_workers_is_complete(tmp_path: Path) -> None:
-    shipped = _shipped(tmp_path)
+def test_what_is_shipped_to_workers_is_complete() -> None:
+    shipped = _shipped()
 
     assert _closure(shipped, top_level_only=True) - shipped == set()
 
 
-def test_what_is_shipped_to_workers_needs_only_the_standard_library_and_fsspec(tmp_path: Path) -> None:
-    for module in _shipped(tmp_path):
+def test_what_is_shipped_to_workers_needs_only_the_standard_library_and_fsspec() -> None:
+    for module in _shipped():
         for name in _imported(SOURCES[module], top_level_only=True):
             library = name.split(".")[0]
             known = library in sys.stdlib_module_names or library in WORKER_LIBRARIES or library == "offsetwise"

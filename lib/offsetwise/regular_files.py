@@ -13,14 +13,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import Final, TypeVar
 
 from offsetwise.errors import OutsideRootsError
+from offsetwise.recent import Recent
 
 _T = TypeVar("_T")
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -117,8 +116,7 @@ class Folders:
     """
 
     def __init__(self) -> None:
-        self._open: OrderedDict[str, Folder] = OrderedDict()
-        self._lock = Lock()
+        self._open: Recent[str, Folder] = Recent(_KEPT)
 
     def at(self, path: str) -> Folder:
         """Open a folder, for what is done relative to its descriptor.
@@ -128,15 +126,16 @@ class Folders:
         """
         missing: list[str] = []
         here = path
-        while (folder := self._get(here)) is None and here != "/":
+        while (folder := self._open.get(here)) is None and here != "/":
             missing.append(here)
             here, _, name = here.rpartition("/")
             if name in ("", ".", "..") or not path.startswith("/"):
                 raise OSError(errno.EINVAL, "it is no plain absolute path", path)
             here = here or "/"
-        folder = folder or self._keep("/", os.open("/", _SEARCH))
+        folder = folder or self._open.keep("/", Folder(os.open("/", _SEARCH)))
         for subpath in reversed(missing):
-            folder = self._keep(subpath, _open(subpath.rpartition("/")[2], _SEARCH, folder.fd, subpath))
+            opened = Folder(_open(subpath.rpartition("/")[2], _SEARCH, folder.fd, subpath))
+            folder = self._open.keep(subpath, opened)
         return folder
 
     def within(self, path: str, action: Callable[[str, int], _T]) -> _T:
@@ -199,26 +198,10 @@ class Folders:
 
     def forget(self) -> None:
         """Let go of all folders: the next path is walked from the top again."""
-        with self._lock:
-            self._open.clear()
+        self._open.clear()
 
     def _open_below(self, path: str, flags: int) -> int:
         return self.within(path, lambda name, fd: _open(name, flags, fd, path))
-
-    def _get(self, path: str) -> Folder | None:
-        with self._lock:
-            folder = self._open.get(path)
-            if folder is not None:
-                self._open.move_to_end(path)
-            return folder
-
-    def _keep(self, path: str, fd: int) -> Folder:
-        folder = Folder(fd)
-        with self._lock:
-            self._open[path] = folder
-            if len(self._open) > _KEPT:
-                self._open.popitem(last=False)
-        return folder
 
 
 def _open(name: str, flags: int, above: int, path: str) -> int:

@@ -81,9 +81,9 @@ def test_its_name_is_durable_before_anything_else_is_written(tmp_path: Path) -> 
         def __init__(self) -> None:
             self.synced: list[str] = []
 
-        def sync_folder(self, path: str) -> None:
+        def sync(self, path: str) -> None:
             self.synced.append(path)
-            super().sync_folder(path)
+            super().sync(path)
 
     fresh, again, later = Listing(), Listing(), Listing()
     with journal(tmp_path, disk=fresh):

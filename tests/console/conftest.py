@@ -6,7 +6,6 @@ import itertools
 import re
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from offsetwise.console.reader import Reader
 from offsetwise.console.warm_spark import WarmSpark
 from offsetwise.console.widgets import downloads
 from offsetwise.console.widgets.escaping import BREAK
+from offsetwise.recent import Recent
 from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 
@@ -141,4 +141,4 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> AskedFor:
 @pytest.fixture(autouse=True)
 def _nothing_unsent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin without the remarks that other tests of this process typed and did not send."""
-    monkeypatch.setattr(unsent, "_texts", OrderedDict())
+    monkeypatch.setattr(unsent, "_texts", Recent(200))

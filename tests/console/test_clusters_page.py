@@ -499,7 +499,7 @@ def test_retention_names_its_method_and_the_time(open_page: OpenPage) -> None:
 
 def test_two_readings_give_the_rate_at_which_retention_comes_near(open_page: OpenPage) -> None:
     asked = reader(live=True)
-    retention.forget()
+    retention._readings.clear()
     page = open_page(asked, CLUSTERS, migration=LIVE)
     page.button(key="read-both").click().run()
     settled(page)

@@ -24,16 +24,16 @@ def test_a_cookie_that_is_none_stands_for_nobody() -> None:
 def test_a_wish_is_fulfilled_once_and_not_too_late() -> None:
     wishes = Wishes()
     wishes.keep("one", WANTED)
-    assert wishes.take("other", 1.0) is None
-    assert wishes.take("one", 1.0) == WANTED
-    assert wishes.take("one", 1.0) is None
+    assert wishes.take_at("other", 1.0) is None
+    assert wishes.take_at("one", 1.0) == WANTED
+    assert wishes.take_at("one", 1.0) is None
     wishes.keep("one", WANTED)
-    assert wishes.take("one", 100.0) is None
+    assert wishes.take_at("one", 100.0) is None
 
 
 def test_only_so_many_wishes_are_kept() -> None:
     wishes = Wishes()
     for number in range(MOST + 1):
         wishes.keep(str(number), WANTED)
-    assert wishes.take("0", 1.0) is None
-    assert wishes.take(str(MOST), 1.0) == WANTED
+    assert wishes.take_at("0", 1.0) is None
+    assert wishes.take_at(str(MOST), 1.0) == WANTED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,6 +24,7 @@ from offsetwise.console.server.access import Access
 from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import Exactness, LogRange, Method, Override, PlannedPosition, Start, TopicRequirement
 from offsetwise.plan.drift import Drift, DriftKind
+from offsetwise.recent import Recent
 from offsetwise.review.access import SignIn
 from offsetwise.review.answers import SavedVersion
 from offsetwise.review.board import Board
@@ -96,7 +96,7 @@ def court(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Court]:
     with open_store(f"sqlite:///{tmp_path / 'store.sqlite'}", wait_s=LOCK_WAIT_S) as store:
         made = Court(store.reviews, access_with_key(tmp_path))
         monkeypatch.setattr(board._boards[0], "_own", made.board)
-        monkeypatch.setattr(unsent, "_texts", OrderedDict())  # of this process, whatever the test
+        monkeypatch.setattr(unsent, "_texts", Recent(200))  # of this process, whatever the test
         yield made
     access.use(Access())
     st.cache_resource.clear()

@@ -46,6 +46,9 @@ def next_record(timestamp_ms: int, new_offset: int | None = 950) -> Evidence:
     return Evidence(reason="Counted.", neighbours=(record,))
 
 
+UNTIMED = replace(next_record(0).neighbours[0], timestamp_ms=None)
+
+
 def commit(offset: int, *, epoch: int | None = None, metadata: str = "") -> GroupOffset:
     return GroupOffset(topic="orders", partition=0, offset=offset, leader_epoch=epoch, metadata=metadata)
 
@@ -280,6 +283,11 @@ FIRES: dict[str, tuple[Case, str, str]] = {
         "RETENTION_BEFORE_CUTOVER",
         "950 on the new cluster, keeps its old timestamp and may be deleted from 2026-01-01T01:00:00Z on",
     ),
+    "next record of the first moment of all": (
+        case(row(evidence=next_record(0)), new_topic=topic(retention_ms="86400000")),
+        "RETENTION_BEFORE_CUTOVER",
+        "may be deleted from 1970-01-02T00:00:00Z on",
+    ),
     "read_committed job past the last stable offset": (
         case(row(old=LogRange(log_start=100, lso=1040, hw=1200)), isolation=IsolationLevel.READ_COMMITTED),
         "ISOLATION_DIFFERS",
@@ -431,6 +439,13 @@ SILENT: dict[str, tuple[Case, str]] = {
     ),
     "next record expires in two days": (
         case(row(evidence=next_record(NOW_MS)), new_topic=topic(retention_ms="172800000")),
+        "RETENTION_BEFORE_CUTOVER",
+    ),
+    "next record without a timestamp, before one that has expired": (
+        case(
+            row(evidence=Evidence(reason="Counted.", neighbours=(UNTIMED, *next_record(1, 951).neighbours))),
+            new_topic=topic(retention_ms="86400000"),
+        ),
         "RETENTION_BEFORE_CUTOVER",
     ),
     "retention unlimited": (

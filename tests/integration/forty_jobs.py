@@ -17,9 +17,11 @@ import yaml
 
 from offsetwise.lab import Lab, migration
 from offsetwise.lab import plan_of_jobs as of
+from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob
 from tests.commands import Ran, call
 from tests.docs_pages import blocks, section
+from tests.lab.readable import readable
 
 JOBS: Final = {job.subject: job for job in of.jobs(flink=True)}
 NATIVES: Final = {
@@ -159,10 +161,11 @@ class Forty:
         """Return by job which records its sink has more or less often than once; nothing of one that is right."""
         wrong = {}
         for job in jobs:
-            due = Counter(serial for topic in job.topics for serial in of.readable(TOPICS[topic], self.end))
+            due = Counter(serial for topic in job.topics for serial in readable(TOPICS[topic], self.end))
             if any(TOPICS[topic].polluted for topic in job.topics):
                 due.update(NATIVES)
-            had = Counter(migration.sink_of(self.lab, job).serials())
+            sink = flink_jobs.sink_of(self.lab, job) if job.flink else migration.sink_of(self.lab, job)
+            had = Counter(sink.serials())
             had.subtract(due)
             wrong[job.subject] = Counter({serial: count for serial, count in had.items() if count})
         return {job: counts for job, counts in wrong.items() if counts}

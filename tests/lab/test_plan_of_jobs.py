@@ -17,6 +17,7 @@ from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.job_sinks import FlinkSink, JobSink
 from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, Stop, jobs
 from offsetwise.model import Subject
+from tests.lab.readable import readable
 
 
 def test_there_are_40_jobs_of_different_names_and_each_reads_topics_that_there_are() -> None:
@@ -111,7 +112,7 @@ def test_the_sample_of_the_lab_is_not_taken_for_the_migration_of_40_jobs(tmp_pat
 def test_what_a_job_counts_is_neither_deleted_nor_aborted() -> None:
     payments = TOPICS["payments"]
     written = [record for record in of.records_of(payments, 0, 60) if not record.aborted]
-    counted = [*of.readable(payments, 60)]
+    counted = [*readable(payments, 60)]
 
     assert len({*counted}) == len(counted) == len(written) - sum(payments.deleted)
     assert [record.serial for record in of.records_of(payments, 30, 40) if not record.aborted] == []

@@ -33,9 +33,9 @@ def test_imports_are_found_by_their_lines_as_by_the_syntax() -> None:
 
 
 def test_workers_find_every_engine_in_the_archive_alone(tmp_path: Path) -> None:
-    shipping.write_archive(tmp_path / "shipped.zip")
+    archive = shipping.keep_archive(shipping.shipped_files())
     program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path / 'shipped.zip')!r}); "
+        f"import sys; sys.path.insert(0, {str(archive)!r}); "
         "from offsetwise.engines.registry import registered; print(*(engine.name for engine in registered()))"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)

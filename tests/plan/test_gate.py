@@ -146,13 +146,20 @@ class TestRetention:
     NEXT = Neighbour(old_offset=1050, new_offset=950, timestamp_ms=NOW_MS - DAY_MS, identity="a", side=Side.UNREAD)
     AHEAD = rows({"evidence": replace(ROW.evidence, neighbours=(NEXT,))})
 
-    def judged(self, retention_ms: str, *, cutover_ms: int | None = None, **config: str) -> Outcome:
-        standard = snapshot(Cluster.NEW, self.AHEAD)
+    def judged(
+        self,
+        retention_ms: str,
+        *,
+        ahead: tuple[PartitionComparison, ...] = AHEAD,
+        cutover_ms: int | None = None,
+        **config: str,
+    ) -> Outcome:
+        standard = snapshot(Cluster.NEW, ahead)
         settings = {"cleanup.policy": "delete", "retention.ms": retention_ms} | {
             key.replace("_", "."): value for key, value in config.items()
         }
         topics = tuple(replace(topic, config=tuple(settings.items())) for topic in standard.topics)
-        return gate(self.AHEAD, new=replace(standard, topics=topics), cutover_ms=cutover_ms)[RETENTION].outcome
+        return gate(ahead, new=replace(standard, topics=topics), cutover_ms=cutover_ms)[RETENTION].outcome
 
     def test_the_next_record_must_live_longer_than_a_day(self) -> None:
         assert self.judged(str(2 * DAY_MS)) is F
@@ -167,6 +174,12 @@ class TestRetention:
     def test_times_that_are_not_known_are_said_so(self) -> None:
         assert self.judged(str(9 * DAY_MS), message_timestamp_type="LogAppendTime") is U
         assert gate(rows({}), new=replace(snapshot(Cluster.NEW), topics=()))[RETENTION].outcome is U
+
+    def test_a_record_behind_the_next_one_does_not_tell_of_it(self) -> None:
+        neighbours = (replace(self.NEXT, timestamp_ms=None), replace(self.NEXT, new_offset=951))
+        ahead = rows({"evidence": replace(ROW.evidence, neighbours=neighbours)})
+
+        assert self.judged(str(2 * DAY_MS), ahead=ahead) is U
 
 
 def test_the_sample_passes_every_check() -> None:

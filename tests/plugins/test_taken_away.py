@@ -150,7 +150,8 @@ def test_every_screen_opens_and_those_that_need_an_absent_one_name_it(run: Run) 
 
 def test_what_workers_need_is_packed_and_finds_the_other_engines(run: Run) -> None:
     pack = (
-        "from pathlib import Path; from offsetwise.pipeline.shipping import write_archive; write_archive(Path('w.zip'))"
+        "import shutil; from offsetwise.pipeline.shipping import keep_archive, shipped_files; "
+        "shutil.copy(keep_archive(shipped_files()), 'w.zip')"
     )
     packed = run("-c", pack)
     listed = run(

@@ -184,15 +184,6 @@ instead(
     ),
 )
 PLAN = "api/plan.py::Plan."
-instead(
-    PLAN + "_migration",
-    "Load it with `migration=`",
-    "plan_without_a_migration",
-    lambda scene: (
-        lambda: ow.Plan.load(drafted(scene))._migration(),
-        lambda: ow.Plan.load(drafted(scene), migration=ow.Migration.load(sample(scene)))._migration(),
-    ),
-)
 
 
 @walk(PLAN + "_receipt", "Save the plan, or name the receipt")

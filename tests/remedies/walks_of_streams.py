@@ -27,7 +27,7 @@ java(
 )
 java(
     "Use SCRAM, PLAIN or a client certificate",
-    "_no_oauth",
+    "_java_sasl",
     "login_by_token",
     lambda _: without(SASL, "sasl.username", "sasl.password") | {"sasl.mechanism": "OAUTHBEARER"},
     lambda _: SASL | {"sasl.mechanism": "SCRAM-SHA-512"},

@@ -23,12 +23,13 @@ from offsetwise.findings.migration import RUNNING_AGE_MS
 from offsetwise.findings.reading import blocking_problems
 from offsetwise.lag.cutover import ORDER
 from offsetwise.model import (
+    AnyPosition,
     Cluster,
     ComparedJob,
     Comparison,
     Cutover,
     CutoverState,
-    Plan,
+    LogRange,
     Receipt,
     Snapshot,
     StepState,
@@ -110,17 +111,22 @@ def activity_of(scene: Scene) -> Activity:
 
 def old_lag_of(scene: Scene) -> int | None:
     """Return how many records of the old cluster a job has left to read; None where not all positions are known."""
-    total = 0
     try:
         queries = positions_of(scene)
     except OffsetwiseError:  # the job's state says why its positions cannot be used
         return None
-    for query in queries:
-        offset, end = offset_or_none(query.offset), None if query.old is None else offset_or_none(query.old.hw)
+    return _lag([(query.offset, query.old) for query in queries]) if queries else None
+
+
+def _lag(positions: Iterable[tuple[AnyPosition | None, LogRange | None]]) -> int | None:
+    """Return how many records are left between positions and the ends of their logs; None where one is not known."""
+    total = 0
+    for position, log in positions:
+        offset, end = offset_or_none(position), None if log is None else offset_or_none(log.hw)
         if offset is None or end is None:
             return None
         total += max(0, end - offset)
-    return total if queries else None
+    return total
 
 
 def cutover_of(scene: Scene, cutover: Cutover | None) -> CutoverEvidence | None:
@@ -284,7 +290,7 @@ def applied_of(
         steps=len(receipt.steps),
         verification=verification,
         shows_start=_show_start(step.target for step in receipt.steps),
-        lag_before=_lag_before(receipt.plan),
+        lag_before=_lag((position.old_offset, position.old) for position in receipt.plan.positions),
         lag=None if verification is None or new is None else _lag_now(verification, new),
     )
 
@@ -302,28 +308,11 @@ def _verified(receipt: Receipt, readers: LiveReaders, checkpoint: str | None) ->
     return None
 
 
-def _lag_before(plan: Plan) -> int | None:
-    """Return how many records of the old cluster a job had left to read when its plan was drafted."""
-    total = 0
-    for position in plan.positions:
-        offset, end = offset_or_none(position.old_offset), offset_or_none(position.old.hw)
-        if offset is None or end is None:
-            return None
-        total += max(0, end - offset)
-    return total
-
-
 def _lag_now(verification: Verification, new: Snapshot) -> int | None:
     """Return how many records of the new cluster a job has left to read; of several targets, the first counts."""
     logs = new.partitions()
     target = next((position.target for position in verification.positions), None)
-    total = 0
-    for position in verification.positions:
-        if position.target != target:
-            continue
-        log = logs.get(position.topic_partition)
-        offset, end = offset_or_none(position.found), None if log is None else offset_or_none(log.hw)
-        if offset is None or end is None:
-            return None
-        total += max(0, end - offset)
-    return total
+    counted = (position for position in verification.positions if position.target == target)
+    return _lag(
+        (position.found, state.log if (state := logs.get(position.topic_partition)) else None) for position in counted
+    )

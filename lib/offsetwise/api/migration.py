@@ -346,7 +346,7 @@ class Migration:
             self.settings, self.path, folder, wave=wave, trust=trust, lag_at_most=lag_at_most, snapshots=snapshots
         )
         if not watch:
-            return status_watch.read_once(request, heard, note, progress)
+            return status_watch.read_once(request, heard, note, progress).status
         return status_watch.watch_status(request, every_s=every_s, records=records, heard=heard, note=note, **of_watch)
 
     def reconcile(self, topic: str, *, progress: Progress = no_progress) -> Reconciliation:

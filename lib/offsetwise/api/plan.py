@@ -302,15 +302,6 @@ class Plan:
             output=None if output is None else str(output),
         )
 
-    def _migration(self) -> Migration:
-        if self.migration is None:
-            raise UsageError(
-                f"Plan {self.digest[:12]}: expected the migration that it was drafted with, found none. Nothing was "
-                "done.",
-                fix="Load it with `migration=`.",
-            )
-        return self.migration
-
     def _receipt(self, given: str | Path | None) -> Path:
         if given is not None:
             return Path(given)

@@ -286,7 +286,7 @@ def _retention(old: Snapshot, new: Snapshot, copies: Mapping[str, str]) -> Mappi
         (side, topic.name): int(dict(topic.config).get("retention.ms", _FOR_EVER))
         for side, snapshot in ((Cluster.OLD, old), (Cluster.NEW, new))
         for topic in snapshot.topics
-        if "delete" in dict(topic.config).get("cleanup.policy", "delete")
+        if "delete" in topic.cleanup
     }
     results = {}
     for topic, copy in copies.items():

@@ -56,14 +56,8 @@ def requested(
 
 def read_once(
     request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = no_progress
-) -> Status:
-    """Read the status once; see `read_status`."""
-    return _read_once(request, heard, note, progress).status
-
-
-def _read_once(
-    request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = no_progress
 ) -> StatusReading:
+    """Read the status once; see `read_status`."""
     read = read_status(request, progress=progress)
     for sentence in read.unread:
         note(sentence)
@@ -101,13 +95,13 @@ def watch_status(
     """
     once, file = _EachOnce(note), _MigrationFile(request)
     logs = _OldLogs(records=records, note=once, still_for_s=still_for_s)
-    read = _read_once(request, heard, once)
+    read = read_once(request, heard, once)
     while not (read.status.is_done or (read.status.is_different and not keep_going)):
         if request.snapshots is None:
             logs.follow(file.newest, read.topics)
         wait(every_s)
         try:
-            read = _read_once(replace(request, migration=file.read(), cutover=logs.newest(heard_logs)), heard, once)
+            read = read_once(replace(request, migration=file.read(), cutover=logs.newest(heard_logs)), heard, once)
         except OffsetwiseError as error:
             once(f"{error.problem} {error.fix}")
     return read.status

@@ -93,7 +93,7 @@ class Disk:
                 self.make_folder(folder, like=like)
             except FileExistsError:
                 continue
-            self.sync_folder(os.path.dirname(folder))
+            self.sync(os.path.dirname(folder))
 
     def _facts(self, path: str) -> os.stat_result:
         result = self._folders.stat(path)
@@ -257,19 +257,13 @@ class Disk:
             self._do("rmdir", path, lambda name, at: os.rmdir(name, dir_fd=at))
         self._folders.forget()
 
-    def sync_file(self, path: str) -> None:
-        self._sync(path)
-
-    def sync_folder(self, path: str) -> None:
-        self._sync(path)
-
     def sync_all(self, paths: Iterable[str]) -> None:
         """Make many files or folders durable, in any order. At once, so that the disk flushes once for several."""
         with ThreadPoolExecutor(self.syncers) as pool:
-            for _ in pool.map(self._sync, paths):
+            for _ in pool.map(self.sync, paths):
                 pass
 
-    def _sync(self, path: str) -> None:
+    def sync(self, path: str) -> None:
         fd = self._folders.within(path, lambda name, at: os.open(name, _SYNCED, dir_fd=at))
         try:
             self.call("fsync", path, lambda: os.fsync(fd))

@@ -19,7 +19,7 @@ from offsetwise.apply.disk import Disk
 from offsetwise.apply.journal_file import JournalFile, JournalNoun, read_lines
 from offsetwise.errors import ApplyError, FileError
 from offsetwise.files import check_header, read_object
-from offsetwise.model import ReceiptStep
+from offsetwise.model import ReceiptStep, StepState
 
 KIND: Final = "journal"
 _VERSION: Final = "1.0"
@@ -156,8 +156,9 @@ class Journal:
     def note(self, step: int, **notes: str) -> None:
         self._add({"event": "noted", "step": step, "notes": notes})
 
-    def done(self, step: int, result: ReceiptStep) -> None:
+    def done(self, step: int, result: ReceiptStep) -> ReceiptStep:
         self._add({"event": "done", "step": step, "result": _dumped(result)})
+        return result
 
     def done_together(self, results: Mapping[int, ReceiptStep]) -> None:
         self._add(*({"event": "done", "step": step, "result": _dumped(results[step])} for step in sorted(results)))
@@ -165,8 +166,13 @@ class Journal:
     def undoing(self, step: int, **notes: str) -> None:
         self._add({"event": "undoing", "step": step, "notes": notes})
 
-    def undone(self, step: int, result: ReceiptStep) -> None:
+    def undone(self, step: int, result: ReceiptStep) -> ReceiptStep:
         self._add({"event": "undone", "step": step, "result": _dumped(result)})
+        return result
+
+    def taken_back(self, step: int, written: ReceiptStep, told: str) -> ReceiptStep:
+        """Record that what a step wrote is taken back, and return the step as it is now."""
+        return self.undone(step, replace(written, state=StepState.UNDONE, told=told))
 
     def _add(self, *events: dict[str, Any]) -> None:
         if not events:

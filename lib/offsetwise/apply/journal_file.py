@@ -121,7 +121,7 @@ def _locked_lines(path: str, fd: int, disk: Disk, header: Mapping[str, Any], nou
             disk.append(fd, lines[0], path)
         # A name that was made by a run which ended before this line may not be durable yet.
         if len(lines) == 1:
-            disk.sync_folder(os.path.dirname(named_place(path)))
+            disk.sync(os.path.dirname(named_place(path)))
     return lines
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from offsetwise.apply import written
@@ -23,7 +23,7 @@ from offsetwise.apply.write_locations import place_to_write
 from offsetwise.apply.writing import Context, Preview, SeenPlace
 from offsetwise.engines.registry import engines
 from offsetwise.errors import OffsetwiseError, OutputError, RunningQueryError
-from offsetwise.model import Plan, ReceiptStep, StepState, Target
+from offsetwise.model import Plan, ReceiptStep, Target
 from offsetwise.storage.folders import Tree, open_tree
 
 _GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
@@ -172,8 +172,7 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
     marker = {"format": "offsetwise/copy", "format_version": "1.0", "plan": context.digest, "token": token}
     if not output.put_if_absent(COPY_MARKER, json.dumps(marker, sort_keys=True).encode() + b"\n"):
         raise not_free(output.uri)
-    journal.done(context.step, intended)
-    return intended
+    return journal.done(context.step, intended)
 
 
 def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Guard) -> ReceiptStep:
@@ -208,9 +207,7 @@ def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Gu
         output.put(guards[0], _guard(token))
         output.remove([path for path in names if path not in (COPY_MARKER, *_last(), *guards)])
         output.remove(guards)
-    undone = replace(step, state=StepState.UNDONE, told=f"{output.uri} is gone; nothing of it is left.")
-    journal.undone(context.step, undone)
-    return undone
+    return journal.taken_back(context.step, step, f"{output.uri} is gone; nothing of it is left.")
 
 
 def state_of(step: ReceiptStep, context: Context, other: Other) -> SeenPlace:

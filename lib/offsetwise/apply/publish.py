@@ -14,13 +14,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from offsetwise.apply.disk import explaining_os_errors
 from offsetwise.apply.journal import Journal, StepRecord
 from offsetwise.apply.writing import Context, SeenPlace, StepStanding
 from offsetwise.errors import ApplyError, OutputError, RunningQueryError
-from offsetwise.model import ReceiptStep, StepState
+from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import Folders, below
 
 Tree = dict[str, os.stat_result]
@@ -127,7 +126,7 @@ def publish(
         if record.undone is None and _is_own(path, record):
             # What is there is what was announced then. This call may have made up another id.
             intended = record.intended or intended
-            disk.sync_folder(os.path.dirname(path))
+            disk.sync(os.path.dirname(path))
         else:
             if record.undone is None and "tmp" in record.notes:
                 _remove_left(record.notes["tmp"], context)
@@ -137,8 +136,7 @@ def publish(
             journal.begin(context.step, intended, tmp=tmp)
             with _removed_on_failure(tmp, context):
                 _build(tmp, path, context, build, like)
-        journal.done(context.step, intended)
-    return intended
+        return journal.done(context.step, intended)
 
 
 def _effect(path: str, record: StepRecord) -> str:
@@ -153,7 +151,7 @@ def _build(tmp: str, path: str, context: Context, build: Callable[[str], None], 
     journal, disk = journal_of(context), context.disk
     disk.make_folder(tmp, like=like)
     build(tmp)
-    disk.sync_folder(tmp)
+    disk.sync(tmp)
     journal.note(context.step, inode=_inode(tmp))
     try:
         disk.rename(tmp, path)
@@ -161,7 +159,7 @@ def _build(tmp: str, path: str, context: Context, build: Callable[[str], None], 
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise not_free(path) from error
         raise
-    disk.sync_folder(os.path.dirname(path))
+    disk.sync(os.path.dirname(path))
 
 
 def _remove_left(tmp: str, context: Context) -> None:
@@ -201,7 +199,6 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
     record = journal.record(context.step)
     if record.undone is not None:
         return record.undone
-    receipt_step = replace(step, state=StepState.UNDONE, told=f"{path} is gone; nothing of it is left.")
     with explaining_os_errors(f"{path} is not removed yet."):
         tmp = record.notes.get("tmp")
         published = record.done is not None or record.intended is None or _is_own(path, record)
@@ -212,13 +209,12 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
                 raise went_on(path, f"{reason} Nothing was removed.")
             journal.undoing(context.step, trash=trash)
             disk.rename(path, trash)
-            disk.sync_folder(os.path.dirname(path))
+            disk.sync(os.path.dirname(path))
         for folder in (trash, tmp):
             if folder is not None and os.path.lexists(folder):
                 _remove_left(folder, context)
-                disk.sync_folder(os.path.dirname(folder))
-        journal.undone(context.step, receipt_step)
-    return receipt_step
+                disk.sync(os.path.dirname(folder))
+        return journal.taken_back(context.step, step, f"{path} is gone; nothing of it is left.")
 
 
 def absent(step: ReceiptStep) -> SeenPlace:

@@ -147,7 +147,7 @@ def publish_receipt(path: str, receipt: Receipt, disk: Disk) -> None:
                 disk.rename(tmp, real_path)
         except FileExistsError as error:
             raise _exists_already(path) from error
-        disk.sync_folder(os.path.dirname(real_path))
+        disk.sync(os.path.dirname(real_path))
         disk.remove(tmp)
 
 

@@ -15,7 +15,7 @@ from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read
 from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.receipts import places_of, receipt_and_plan, require_agreeing_records
 from offsetwise.apply.run import Tools, context_of
-from offsetwise.apply.writing import Context, SeenPlace, StepStanding
+from offsetwise.apply.writing import Context, SeenPlace
 from offsetwise.approval import ApprovalFile, ApprovalPolicy, approved
 from offsetwise.approval.policy import CLOCK_SKEW_S
 from offsetwise.config import Migration
@@ -78,7 +78,8 @@ def preview(order: BackOrder, tools: Tools) -> Standings:
         approval = f"Approved by {names}."
     except NotApprovedError as error:
         approval = f"Not approved as far as was shown, so --execute would be refused: {error.problem}"
-    states = tuple(_looked(evidence, step, order, tools, number) for number, step in enumerate(steps))
+    contexts = (_context(evidence, order, tools, number) for number in range(len(steps)))
+    states = tuple(tools.look(evidence.plan, step, at) for step, at in zip(steps, contexts, strict=True))
     return Standings(steps=steps, seen=states, approval=approval)
 
 
@@ -247,13 +248,6 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
             )
         steps.append(step)
     return tuple(steps)
-
-
-def _looked(evidence: _Evidence, step: ReceiptStep, order: BackOrder, tools: Tools, number: int) -> SeenPlace:
-    try:
-        return tools.writers[step.target.kind].look(evidence.plan, step, _context(evidence, order, tools, number))
-    except OffsetwiseError as error:
-        return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
 
 
 def _context(evidence: _Evidence, order: BackOrder, tools: Tools, step: int, journal: Journal | None = None) -> Context:

@@ -62,6 +62,13 @@ class Tools:
     disk: Disk = field(default_factory=Disk)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
+    def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
+        """Look at what a step wrote; where that fails, it is not known."""
+        try:
+            return self.writers[step.target.kind].look(plan, step, context)
+        except OffsetwiseError as error:
+            return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
+
     def time(self) -> str:
         """Return the time, ISO 8601, UTC."""
         return time_of(self.now())
@@ -120,7 +127,7 @@ def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryR
     _check_migration(order)
     records = _recorded(order, receipt)
     begun = tuple(
-        Begun(step=step, done=record.whole, seen=_looked(order, tools, number, step))
+        Begun(step=step, done=record.whole, seen=tools.look(order.plan, step, _context(order, tools, number)))
         for number, record in sorted(records.items())
         if record.stands and (step := record.done or record.intended) is not None
     )
@@ -262,7 +269,7 @@ def _accepted_so_far(order: ApplyOrder, tools: Tools, checks: tuple[RecheckResul
 
 def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, ReceiptStep], path: str) -> None:
     for number, step in sorted(steps.items()):
-        state = _looked(order, tools, number, step)
+        state = tools.look(order.plan, step, _context(order, tools, number))
         if state.standing is not StepStanding.AS_WRITTEN:
             raise ApplyError(
                 f"{path}: expected what it says was written to be there, found {step.target} {state.standing}: "
@@ -314,13 +321,6 @@ def _take_back(journal: str, begun: Iterable[ReceiptStep]) -> str:
         return ""
     given = "--plan … --approval … --migration … --execute"
     return f"To take back what this plan wrote: offsetwise rollback {journal} {given}"
-
-
-def _looked(order: ApplyOrder, tools: Tools, number: int, step: ReceiptStep) -> SeenPlace:
-    try:
-        return tools.writers[step.target.kind].look(order.plan, step, _context(order, tools, number))
-    except OffsetwiseError as error:
-        return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
 
 
 def _already(order: ApplyOrder, receipt: str, tools: Tools, records: Mapping[int, StepRecord]) -> Applied:

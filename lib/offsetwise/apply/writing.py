@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from offsetwise.apply.disk import Disk
 from offsetwise.errors import OffsetwiseError
@@ -101,6 +101,9 @@ class SeenPlace:
 class Writer(ABC):
     """Writes one kind of target."""
 
+    taken_back: ClassVar = StepStanding.ABSENT
+    """How it looks where a step was undone: `AS_WRITTEN` of one that puts back what was there."""
+
     @abstractmethod
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
         """Return what writing would do, per file and number. Nothing is written.
@@ -146,4 +149,4 @@ class Writer(ABC):
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         """Describe what is not as it was before, after a step was undone; None where all is."""
         state = self.look(plan, undone, context)
-        return None if state.standing is StepStanding.ABSENT else state.told
+        return None if state.standing is self.taken_back else state.told

@@ -87,6 +87,8 @@ class Statement:
         plans: tuple[str, ...] = (),
     ) -> Statement:
         """Make one that begins now, in whole seconds as files carry it, and that no other repeats."""
+        if now.utcoffset() is None:
+            raise ValueError("now: expected a time with its zone")
         begins = now.replace(microsecond=0)
         return cls(
             plan_digest=plan_digest,
@@ -297,20 +299,16 @@ def _stated(signed: Signed) -> Statement:
         expires_at=_time(read.expires_at, f"{what}: expires_at"),
         nonce=read.nonce,
         verdict=read.verdict,
-        accepted_unproven=_accepted(read),
+        accepted_unproven=tuple(
+            AcceptedUnproven(topic=shape.topic, partition=shape.partition, reason=shape.reason)
+            for shape in read.accepted_unproven or ()
+        ),
         plans=() if plan_set is None else tuple(plan_set.plans),
     )
 
 
 def _read(signed: Signed) -> StatementShape:
     return strict.read(signed.payload, StatementShape, what=f"Approval {signed.name}", fix=SIGN_AGAIN)
-
-
-def _accepted(read: StatementShape) -> tuple[AcceptedUnproven, ...]:
-    return tuple(
-        AcceptedUnproven(topic=shape.topic, partition=shape.partition, reason=shape.reason)
-        for shape in read.accepted_unproven or ()
-    )
 
 
 def _decoded(text: str, what: str) -> bytes:

@@ -58,8 +58,6 @@ def sign(
             nothing about it, not even a rejection; or the demo key for anything but the sample.
         UsageError: A lifetime or a name that cannot be.
     """
-    if now.utcoffset() is None:
-        raise ValueError("now: expected a time with its zone")
     plan = read_plan(plan_bytes, subject=name)
     digest = digest_of(plan_bytes)
     require_possible(expires_in, subject, issuer)

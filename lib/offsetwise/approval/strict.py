@@ -77,12 +77,17 @@ def read(content: bytes, shape: type[_S], *, what: str, fix: str, effect: str = 
         except UnicodeDecodeError as error:
             why = f"found other bytes than UTF-8 at position {error.start}"
         except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            path = ".".join(str(part) for part in first["loc"]) or "the top level"
-            why = f"{path} is wrong: {first['msg'][:200]}"
+            why = first_wrong(error)
         except ValueError as error:
             why = f"expected one of Offsetwise's JSON files, but {error}"
     raise NotApprovedError(f"{what} cannot be read: {why}. {effect}", fix=fix)
+
+
+def first_wrong(error: ValidationError) -> str:
+    """Return the first thing that does not have its shape, and where it is."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"]) or "the top level"
+    return f"{path} is wrong: {first['msg'][:200]}"
 
 
 def _too_large(content: bytes) -> str | None:

@@ -42,8 +42,6 @@ def vouch(
     Raises:
         NotApprovedError: Such a key does not sign for such a person.
     """
-    if now.utcoffset() is None:
-        raise ValueError("now: expected a time with its zone")
     _require_signs_for(key, issuer=issuer, subject=subject)
     said = Statement.create(
         plan_digest,

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+import offsetwise
 from offsetwise.cli import plan_sets
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, loaded
 from offsetwise.cli.output import progress, say, stdout
 from offsetwise.model import StepState, Verification
 
@@ -71,12 +72,12 @@ def apply(
 
 def _apply(plan: Path, migration: Path | None, *, execute: bool, as_json: bool, **given: Any) -> bool:
     """Apply one plan, or try it; return whether a dry run would change anything."""
-    from offsetwise import Migration, Plan, files
+    from offsetwise import files
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan import refusals
 
-    chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
+    chosen = offsetwise.Plan.load(plan, migration=loaded(migration))
     if chosen.document.from_files:
         say(refusals.FROM_FILES)
     if not execute:
@@ -131,13 +132,11 @@ def _rollback(
     written: Path, migration: Path | None, plan: Path | None, *, execute: bool, as_json: bool, **given: Any
 ) -> None:
     """Take back one plan, or show what stands where it was applied."""
-    from offsetwise import Migration, Receipt
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan.reading import plan_bytes
 
-    chosen = None if migration is None else Migration.load(migration)
-    receipt = Receipt(written, chosen, plan=None if plan is None else plan_bytes(plan))
+    receipt = offsetwise.Receipt(written, loaded(migration), plan=None if plan is None else plan_bytes(plan))
     with progress() as report:
         if not execute:
             standings = receipt.rollback(progress=report, **given)
@@ -189,15 +188,15 @@ def _verify(
     receipt: Path, migration: Path | None, plan: Path | None, *, every: float | None, as_json: bool, **more: Any
 ) -> Verification:
     """Look at what one plan wrote; every so many seconds, until the job has begun, where a time is given."""
-    from offsetwise import Migration, Receipt, files
+    from offsetwise import files
     from offsetwise.apply import verification as verifying
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan.reading import plan_bytes
 
-    chosen = None if migration is None else Migration.load(migration)
+    chosen = loaded(migration)
 
     def observe() -> Verification:
-        return Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan)).verify(**more)
+        return offsetwise.Receipt(receipt, chosen, plan=None if plan is None else plan_bytes(plan)).verify(**more)
 
     def report(verification: Verification) -> None:
         if as_json:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import offsetwise
 from offsetwise.cli import plan_sets
 from offsetwise.cli.options import AsJson, PlanFile
 from offsetwise.cli.output import say, stderr
@@ -99,7 +100,8 @@ def sign(
         plan_sets.require_of_several("sign", {"--accept-unproven": accepted})
         data = plan_sets.sign(plan, signer, confirm=confirm or (), **said)
     else:
-        data = _sign(plan, signer, confirm=_single(confirm), accept_unproven=accepted, **said)
+        # All that is confirmed is said of the one plan, so that words too many are refused.
+        data = _sign(plan, signer, confirm=" ".join(confirm) if confirm else None, accept_unproven=accepted, **said)
     approval.write_approval(out, data)
     if as_json:
         typer.echo(data.decode("ascii"), nl=False)
@@ -108,21 +110,15 @@ def sign(
 
 def _sign(path: Path, signer: PrivateKey, *, accept_unproven: Mapping[TopicPartition, str], **said: Any) -> bytes:
     """Sign one plan, and show what a signer should know of it."""
-    from offsetwise import Plan
     from offsetwise.cli import render
 
-    plan = Plan.load(path)
+    plan = offsetwise.Plan.load(path)
     render.transactions(stderr(), plan.document)
     data = plan.sign(signer, accept_unproven=accept_unproven, **said)
     _warn(plan)
     for at, why in sorted(accept_unproven.items()):
         say(f"{at} is accepted as unproven: {why}")
     return data
-
-
-def _single(confirm: list[str] | None) -> str | None:
-    """Return what is confirmed about one plan: all of it, so that words too many are refused."""
-    return " ".join(confirm) if confirm else None
 
 
 def _warn(plan: Plan) -> None:

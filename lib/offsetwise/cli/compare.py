@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import offsetwise
 from offsetwise.cli.errors import tell
 from offsetwise.cli.options import AsJson, MigrationFile, WaveName, require_one_choice, seconds
 from offsetwise.cli.output import progress, safe, say, stdout
 from offsetwise.errors import OffsetwiseError, UsageError
-from offsetwise.model import Cluster
+from offsetwise.model import Cluster, Severity
+from offsetwise.wording import first_of, many
 
 if TYPE_CHECKING:
     from offsetwise import Compared, Comparison, Job, Migration
@@ -76,10 +78,8 @@ def inspect(
     detailed_exitcode: TwoIfBlocked = False,
 ) -> None:
     """Show where a checkpoint's job would restart. Several: one JSON line each; many are read on Spark."""
-    import offsetwise
     from offsetwise.engines.rows import FailedCheckpoint
     from offsetwise.findings import severity_of
-    from offsetwise.model import Severity
 
     failed = blocked = False
     for read in offsetwise.inspect(uris, batches=batches, uids=uid or (), committer=committer_table):
@@ -115,7 +115,6 @@ def fleet(
 
     With --json the lines of `inspect --json`, and a last one that sums them up.
     """
-    import offsetwise
     from offsetwise.fleets import FleetVerdict
 
     spark = None if migration is None else offsetwise.Migration.load(migration).settings.spark
@@ -131,7 +130,6 @@ def fleet(
 def _tell_row(row: FleetRow, *, as_json: bool) -> None:
     """Write one checkpoint of many: with JSON as `inspect` does."""
     from offsetwise.engines.rows import FailedCheckpoint
-    from offsetwise.wording import many
 
     if as_json:
         typer.echo(row.json_line(), nl=False)
@@ -147,7 +145,6 @@ def _tell_row(row: FleetRow, *, as_json: bool) -> None:
 def _tell_fleet(summary: FleetSummary, *, as_json: bool) -> None:
     """Write what many checkpoints come to together."""
     from offsetwise.cli import documents
-    from offsetwise.wording import first_of, many
 
     if as_json:
         typer.echo(documents.dump(summary, indent=None), nl=False)
@@ -173,11 +170,10 @@ def snapshot(
     as_json: AsJson = False,
 ) -> None:
     """Write what a cluster says now to a file, so that a comparison needs no cluster. With --json print it too."""
-    from offsetwise import Migration, files, new_files
-    from offsetwise.wording import many
+    from offsetwise import files, new_files
 
     new_files.require_new(out)
-    result = Migration.load(migration).snapshot(cluster, topics=topic or None)
+    result = offsetwise.Migration.load(migration).snapshot(cluster, topics=topic or None)
     text = files.dump(result)
     new_files.write_new(out, text)
     if as_json:
@@ -198,7 +194,6 @@ def _no_consumer_group(group: GroupState, result: Snapshot) -> str:
     """Describe a group that is no consumer group; nothing of one that is."""
     from offsetwise.findings.groups import share_lag
     from offsetwise.lookalikes import marked
-    from offsetwise.wording import many
 
     if group.start_offsets:
         lag, unread = share_lag(group, result)
@@ -231,9 +226,7 @@ def compare(
 
     Each cluster is read once, the records in one search.
     """
-    from offsetwise import Migration, load_snapshots
-
-    of, loaded = Migration.load(migration), load_snapshots(*snapshots) if snapshots else None
+    of, loaded = offsetwise.Migration.load(migration), offsetwise.load_snapshots(*snapshots) if snapshots else None
     jobs = [of.checkpoint(name) for name in checkpoint or ()] + [of.group(name) for name in group or ()]
     written = "--out" if out is not None else "--parquet" if parquet is not None else None
     _require_one_way(jobs, positions, shape, every=every, wave=wave, written=written)
@@ -353,11 +346,11 @@ def reconcile(
     as_json: AsJson = False,
 ) -> None:
     """Count, on Spark, how many of a topic's records are on both clusters, missing, duplicated or only on the new."""
-    from offsetwise import Migration, files
+    from offsetwise import files
     from offsetwise.cli import render
 
     with progress() as report:
-        reconciliation = Migration.load(migration).reconcile(topic, progress=report)
+        reconciliation = offsetwise.Migration.load(migration).reconcile(topic, progress=report)
     if as_json:
         typer.echo(files.dump(reconciliation), nl=False)
     else:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import offsetwise
 from offsetwise.cli.options import AsJson, MigrationFile, seconds
 from offsetwise.cli.output import progress, safe, stdout
+from offsetwise.wording import duration, number
 
 if TYPE_CHECKING:
     from offsetwise import Cutover, CutoverState, Plan
@@ -45,10 +47,10 @@ def cutover(
     It is over when a log is seen to grow, or once all have stood still. With --watch it goes on until all is COPIED,
     and with --json writes one line for each look.
     """
-    from offsetwise import Migration, Plan, files
+    from offsetwise import files
 
-    of = Migration.load(migration)
-    drafted = None if plan is None else Plan.load(plan, migration=of)
+    of = offsetwise.Migration.load(migration)
+    drafted = None if plan is None else offsetwise.Plan.load(plan, migration=of)
     still_for_s = None if still_for is None else seconds(still_for, option="--still-for")
 
     def heard(judged: Cutover) -> None:
@@ -78,16 +80,13 @@ def cutover(
 
 def _goal(plan: Plan | None) -> CutoverState:
     """Return the state that a plan requires; COPIED where it requires none."""
-    from offsetwise import CutoverState
-
     required = None if plan is None else plan.document.requirements.cutover
-    return CutoverState.COPIED if required is None else required.goal
+    return offsetwise.CutoverState.COPIED if required is None else required.goal
 
 
 def _show(judged: Cutover) -> None:
     """Show the answer, a line for each partition, and what is wrong."""
     from offsetwise.cli.render import findings, new_table, print_table, verdict
-    from offsetwise.wording import duration, number
     from offsetwise.wording.cutover import STATE, answer
 
     out = stdout()

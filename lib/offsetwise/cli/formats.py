@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import offsetwise
 from offsetwise.cli.options import AsJson
 from offsetwise.errors import ConfigError
 
@@ -58,7 +59,6 @@ def diff(
 
     When something was read or written is no change. `drift` compares a plan with the clusters.
     """
-    import offsetwise
     from offsetwise.cli import documents
     from offsetwise.differences.markdown import markdown
 

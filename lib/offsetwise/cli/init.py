@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import offsetwise
 from offsetwise.cli.options import AsJson
 from offsetwise.cli.output import progress, say, stdout
+from offsetwise.errors import UsageError
+from offsetwise.model import Cluster
+from offsetwise.wording import many
 
 if TYPE_CHECKING:
     from offsetwise import Survey
@@ -44,8 +48,6 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a migration file from two addresses and the folders that hold checkpoints. Asks for what is missing."""
-    import offsetwise
-
     asks = sys.stdin.isatty() and not as_json
     out = Path(_prompt(out, "--out", "The migration file to write", asks, usual="migration.yaml"))
     if not update:
@@ -87,8 +89,6 @@ def _prompt(given: object, option: str, question: str, asks: bool, *, usual: str
     if given is not None:
         return str(given)
     if not asks:
-        from offsetwise.errors import UsageError
-
         raise UsageError(
             f"init: expected {option}, found none, and no terminal to ask at. Nothing was read or written.",
             fix=f"Add {option}. See: offsetwise init --help",
@@ -99,7 +99,6 @@ def _prompt(given: object, option: str, question: str, asks: bool, *, usual: str
 
 def _lines(survey: Survey) -> Iterator[str]:
     from offsetwise.lookalikes import marked
-    from offsetwise.wording import many
 
     for name, cluster in (("old cluster", survey.old), ("new cluster", survey.new)):
         counted = "could not be read"
@@ -150,8 +149,6 @@ def _connectors(survey: Survey) -> Iterator[str]:
 
 
 def _next(survey: Survey, out: Path) -> str:
-    from offsetwise.model import Cluster
-
     if not survey.written:
         return f"{out} was not changed: " + (
             "--yes writes what is shown." if survey.diff else "it has all that was found."

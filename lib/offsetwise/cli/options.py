@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+import offsetwise
 from offsetwise.errors import UsageError
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")]
@@ -23,6 +24,10 @@ TrustedKeys = Annotated[list[Path] | None, typer.Option(help="The .pub file of a
 Store = Annotated[str | None, typer.Option(help="The URL of the store; by default a file in the state folder.")]
 WaveName = Annotated[str | None, typer.Option(metavar="NAME", help="All jobs of a wave of the migration file.")]
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def loaded(migration: Path | None) -> offsetwise.Migration | None:
+    return None if migration is None else offsetwise.Migration.load(migration)
 
 
 def require_one_choice(command: str, *, every: bool, wave: str | None, named: bool) -> None:

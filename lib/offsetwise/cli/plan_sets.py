@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from offsetwise.cli.options import require_one_choice
+import offsetwise
+from offsetwise.cli.options import loaded, require_one_choice
 from offsetwise.cli.output import progress, say, stderr, stdout
 from offsetwise.errors import OffsetwiseError, UsageError
 from offsetwise.model import StepState, Verification
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from offsetwise import (
         DraftedJob,
         DryRun,
-        Migration,
         PlanOutcome,
         PlanSet,
         PrivateKey,
@@ -115,11 +116,10 @@ def no_target() -> UsageError:
 
 def draft(request: Jobs, targets: Sequence[str], out: Path, *, as_json: bool, max_age_s: float, **how: Any) -> None:
     """Draft several jobs into a folder; exit code 1 if one of them cannot be drafted."""
-    from offsetwise import Migration
     from offsetwise.plan.sets.file import SET_FILE
     from offsetwise.plan.sets.several_jobs import target_of_each
 
-    migration = Migration.load(request.require(targets))
+    migration = offsetwise.Migration.load(request.require(targets))
     named = [migration.checkpoint(name) for name in request.checkpoints]
     named += [migration.group(name) for name in request.groups]
     named += () if request.wave is None else migration.wave(request.wave)
@@ -168,11 +168,10 @@ def sign(
     confirm: Sequence[str],
 ) -> bytes:
     """Sign a set of plans; show of each what it is and what cannot be taken back."""
-    from offsetwise import PlanSet
     from offsetwise.cli import render
     from offsetwise.plan import names, refusals
 
-    chosen = PlanSet.load(path)
+    chosen = offsetwise.PlanSet.load(path)
     for entry, plan in zip(chosen.document.plans, chosen.plans, strict=True):
         document = plan.document
         targets = ", ".join(map(str, document.targets))
@@ -199,20 +198,17 @@ def apply(
     **how: Any,
 ) -> bool:
     """Apply the plans of a set one after the other, or try them; return whether a dry run would change anything."""
-    from offsetwise import DryRun
     from offsetwise.cli.render import sets as rows
 
     chosen = _load(path, migration)
 
-    def heard(outcome: PlanOutcome[Written]) -> None:
-        rows.written(outcome, as_json=as_json)
-
+    heard = partial(rows.written, as_json=as_json)
     with progress() as report:
         outcomes = chosen.apply(execute=execute, keep_going=keep_going, heard=heard, progress=report, **how)
     failed = rows.counts(chosen, outcomes, done="applied" if execute else "could be applied")
     if failed:
         raise typer.Exit(1)
-    return any(isinstance(outcome.result, DryRun) and outcome.result.changes for outcome in outcomes)
+    return any(isinstance(outcome.result, offsetwise.DryRun) and outcome.result.changes for outcome in outcomes)
 
 
 def rollback(path: Path, migration: Path | None, *, execute: bool, keep_going: bool, as_json: bool, **how: Any) -> None:
@@ -221,22 +217,20 @@ def rollback(path: Path, migration: Path | None, *, execute: bool, keep_going: b
 
     chosen = _load(path, migration)
 
-    def heard(outcome: PlanOutcome[TakenBack]) -> None:
-        rows.taken_back(outcome, as_json=as_json)
-
+    heard = partial(rows.taken_back, as_json=as_json)
     with progress() as report:
         outcomes = chosen.rollback(execute=execute, keep_going=keep_going, heard=heard, progress=report, **how)
     if not outcomes:
         say("No plan of the set has begun to be applied: there is nothing to take back.")
         return
     failed = any(outcome.error is not None for outcome in outcomes)
-    partial = any(
+    incomplete = any(
         step.state is not StepState.UNDONE
         for outcome in outcomes
         if isinstance(outcome.result, tuple)
         for step in outcome.result
     )
-    if failed or partial:
+    if failed or incomplete:
         raise typer.Exit(1)
 
 
@@ -291,8 +285,6 @@ def drift(path: Path, migration: Path | None, *, as_json: bool) -> None:
 
 def pack(path: Path, out: Path, *, migration: Path | None, approvals: Sequence[Path], trust: Sequence[Path]) -> None:
     """Write the archive of a set, if whoever is trusted has approved all of its plans."""
-    from datetime import UTC, datetime
-
     from offsetwise.approval import approved, policy_for, read_approval
     from offsetwise.config import ApprovalSettings
     from offsetwise.new_files import require_new, write_new
@@ -319,7 +311,4 @@ def pack(path: Path, out: Path, *, migration: Path | None, approvals: Sequence[P
 
 
 def _load(path: Path, migration: Path | None) -> PlanSet:
-    from offsetwise import Migration, PlanSet
-
-    named: Migration | None = None if migration is None else Migration.load(migration)
-    return PlanSet.load(path, migration=named)
+    return offsetwise.PlanSet.load(path, migration=loaded(migration))

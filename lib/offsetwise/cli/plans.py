@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
 
+import offsetwise
 from offsetwise.cli import draft_options as of
 from offsetwise.cli import plan_sets
-from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, WaveName, seconds
+from offsetwise.cli.options import AsJson, MaybeMigrationFile, PlanFile, TrustedKeys, WaveName, loaded, seconds
 from offsetwise.cli.output import say, stderr
 from offsetwise.errors import UsageError
 from offsetwise.wording import many
@@ -140,7 +142,6 @@ class _Decided:
 
 def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Decided, request: dict[str, Any]) -> Plan:
     """Draft the plan of one job."""
-    from offsetwise import Job, Migration, load_comparison, load_sink_snapshot
     from offsetwise.new_files import require_new
     from offsetwise.plan import options
 
@@ -153,16 +154,20 @@ def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Deci
     if not targets:
         raise plan_sets.no_target()
     snapshots, sink = decided.snapshots, decided.sink_snapshot
-    read = None if decided.comparison is None or snapshots is None else load_comparison(decided.comparison, *snapshots)
-    stated = Migration.load(jobs.migration)
+    read = (
+        None
+        if decided.comparison is None or snapshots is None
+        else offsetwise.load_comparison(decided.comparison, *snapshots)
+    )
+    stated = offsetwise.Migration.load(jobs.migration)
     named = read is None or checkpoint is not None or group is not None
-    job = stated.job(checkpoint=checkpoint, group=group) if named else Job(stated)
+    job = stated.job(checkpoint=checkpoint, group=group) if named else offsetwise.Job(stated)
     return job.draft(
         *(options.target(name) for name in targets),
         comparison=read,
         **_decisions(decided, request["author"]),
         sink_topics=decided.topic,
-        sink_snapshot=None if sink is None else load_sink_snapshot(sink),
+        sink_snapshot=None if sink is None else offsetwise.load_sink_snapshot(sink),
         sink_rewound=decided.sink_rewound,
         **request,
     )
@@ -213,7 +218,6 @@ def _repaired(
     values: dict[str, str],
 ) -> Plan:
     """Draft a repair that asks no cluster."""
-    from offsetwise import repair
     from offsetwise.plan import options
 
     others, decided = options.of_engines(values)
@@ -226,7 +230,7 @@ def _repaired(
             fix="Name the migration file; or, to repair a checkpoint and move nothing, give --checkpoint URI and --set "
             "repair=KIND.",
         )
-    return repair(checkpoint, kind, author=author, editors=editors, settings=others)
+    return offsetwise.repair(checkpoint, kind, author=author, editors=editors, settings=others)
 
 
 def _written(plan: Plan, out: Path, *, as_json: bool) -> None:
@@ -246,15 +250,13 @@ def drift(
     as_json: AsJson = False,
 ) -> None:
     """Show what has changed since a plan was drafted: exit code 3 if anything has. Growth of logs is no change."""
-    from offsetwise import Migration, Plan
     from offsetwise.cli import documents
     from offsetwise.plan.sets.file import is_plan_set
 
     if is_plan_set(plan):
         plan_sets.drift(plan, migration, as_json=as_json)
         return
-    named = None if migration is None else Migration.load(migration)
-    chosen = Plan.load(plan, migration=named)
+    chosen = offsetwise.Plan.load(plan, migration=loaded(migration))
     drifts = chosen.drift()
     if as_json:
         typer.echo(documents.dump(documents.Drifted(drift=drifts)), nl=False)
@@ -286,11 +288,11 @@ def export(
     Or pack an approved plan with its commands. The zip has the bytes of the console's, where plan, approvals and
     migration file are the same.
     """
-    from offsetwise import Migration, Plan
     from offsetwise.plan.operators.choice import patches
     from offsetwise.plan.sets.file import is_plan_set
 
-    forms = {"starting-offsets": Plan.starting_offsets, "consumer-groups-csv": Plan.consumer_groups_csv}
+    kind = offsetwise.Plan
+    forms = {"starting-offsets": kind.starting_offsets, "consumer-groups-csv": kind.consumer_groups_csv}
     by_operator = form not in (*forms, _ZIP)
     _require_form(form, (*forms, *patches(), _ZIP))
     _require_options(form, out, of_zip=bool(out or approval or trust or (migration and not by_operator)))
@@ -299,13 +301,13 @@ def export(
     of_set = is_plan_set(plan)
     plan_sets.require_of_several("export", {f"--as {form}": of_set and out is None})
     if name is not None:
-        chosen = Plan.load(plan, migration=None if migration is None else Migration.load(migration))
+        chosen = offsetwise.Plan.load(plan, migration=loaded(migration))
         typer.echo(chosen.operator_patch(form, resource=name, output=output, **names), nl=False)
     elif out is not None:
         pack = plan_sets.pack if of_set else _packed
         pack(plan, out, migration=migration, approvals=approval or [], trust=trust or [])
     else:
-        text = forms[form](Plan.load(plan))
+        text = forms[form](offsetwise.Plan.load(plan))
         typer.echo(text, nl=not text.endswith("\n"))
 
 
@@ -342,18 +344,15 @@ def _require_resource(name: str | None, *, given: bool, by_operator: bool) -> No
 
 def _packed(path: Path, out: Path, *, migration: Path | None, approvals: list[Path], trust: list[Path]) -> None:
     """Write the archive of a plan whose approvals count for those whom the migration file and the options trust."""
-    from datetime import UTC, datetime
-
-    from offsetwise import Migration, Plan
     from offsetwise.approval import approved, policy_for, read_approval
     from offsetwise.config import ApprovalSettings
     from offsetwise.new_files import require_new, write_new
     from offsetwise.review import exports
     from offsetwise.review.sheet import SheetMark
 
-    plan = Plan.load(path)
+    plan = offsetwise.Plan.load(path)
     require_new(out)
-    stated = None if migration is None else Migration.load(migration).settings
+    stated = None if migration is None else offsetwise.Migration.load(migration).settings
     policy = policy_for(ApprovalSettings() if stated is None else stated.approval, trust)
     counted = approved(plan.content, plan.document, [*map(read_approval, approvals)], policy, datetime.now(UTC))
     archive = exports.archive(

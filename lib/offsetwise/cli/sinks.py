@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import offsetwise
 from offsetwise.cli.options import AsJson, MigrationFile, seconds
 from offsetwise.cli.output import progress, say, stdout
 from offsetwise.errors import UsageError
@@ -44,16 +45,16 @@ def transactions(
     as_json: AsJson = False,
 ) -> None:
     """Show the transactions of a Flink job's sinks: what the savepoint holds, what the broker says, what to do."""
-    from offsetwise import Migration, files, load_sink_snapshot, new_files
+    from offsetwise import files, new_files
 
     if snapshot is not None and out is not None:
         raise UsageError(
             "transactions: expected --snapshot or --out, found both. No cluster was asked.",
             fix="Leave --out out: what it would write stands in the snapshot.",
         )
-    of = Migration.load(migration)
+    of = offsetwise.Migration.load(migration)
     apart_s = seconds(apart, option="--apart")
-    sink_snapshot = None if snapshot is None else load_sink_snapshot(snapshot)
+    sink_snapshot = None if snapshot is None else offsetwise.load_sink_snapshot(snapshot)
     with progress() as report:
         if out is not None:
             new_files.require_new(out)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import offsetwise
 from offsetwise.cli.compare import SnapshotFiles
 from offsetwise.cli.options import AsJson, MigrationFile, TrustedKeys, seconds
 from offsetwise.cli.output import progress, safe, say, stdout
 from offsetwise.errors import UsageError
+from offsetwise.wording import duration
 
 if TYPE_CHECKING:
     from offsetwise import Cutover, JobState, Status
@@ -68,16 +70,14 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show how far every job has come, from what is read now; exit with 5 if something else stands at a target."""
-    from offsetwise import Migration, load_snapshots
-
     _require_live_watch(snapshots, metrics_port, watch=watch)
     read = partial(
-        Migration.load(migration).status,
+        offsetwise.Migration.load(migration).status,
         folder=folder,
         wave=wave,
         trust=trust or (),
         lag_at_most=lag_at_most,
-        snapshots=load_snapshots(*snapshots) if snapshots else None,
+        snapshots=offsetwise.load_snapshots(*snapshots) if snapshots else None,
         note=say,
     )
     with _metrics(metrics_port) as update, progress() as report:
@@ -181,7 +181,5 @@ def _show_logs(judged: Cutover) -> None:
 
 
 def _evidence(job: JobStatus) -> str:
-    from offsetwise.wording import duration
-
     old = f" ({duration(job.age_ms)} ago)" if job.age_ms >= 60_000 else ""
     return f"{job.evidence}{old}"

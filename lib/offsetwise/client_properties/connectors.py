@@ -48,10 +48,7 @@ class ConnectorAddress:
             ValueError: It has another form, or a secret is written out; it is not shown then.
             ConfigError: As above.
         """
-        match = _URI.fullmatch(uri)
-        sign_on = None if match is None else _sign_on(match)
-        if match is None or sign_on is None:
-            raise ValueError("expected connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
+        match, sign_on = _matched(_URI, uri, "connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
         name = unquote(match["name"])
         if not re.match(CONNECTOR, name):
             raise ValueError("expected the name of a connector without slashes and control characters")
@@ -65,10 +62,7 @@ class ConnectorAddress:
             ValueError: As of `parse`.
             ConfigError: As above.
         """
-        match = _OF_WORKERS.fullmatch(text)
-        sign_on = None if match is None else _sign_on(match)
-        if match is None or sign_on is None:
-            raise ValueError("expected http://HOST:PORT,HOST:PORT or https of workers of Kafka Connect")
+        match, sign_on = _matched(_OF_WORKERS, text, "http://HOST:PORT,HOST:PORT or https of workers of Kafka Connect")
         return cls(workers=_workers(match), connector="", sign_on=sign_on)
 
     @property
@@ -86,6 +80,14 @@ class ConnectorAddress:
     @property
     def root(self) -> str:
         return f"{self.uri}?{urlencode(self.stated)}" if self.stated else self.uri
+
+
+def _matched(pattern: re.Pattern[str], text: str, expected: str) -> tuple[re.Match[str], SignOn]:
+    match = pattern.fullmatch(text)
+    sign_on = None if match is None else _sign_on(match)
+    if match is None or sign_on is None:
+        raise ValueError(f"expected {expected}")
+    return match, sign_on
 
 
 def _workers(match: re.Match[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ for quoting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +35,10 @@ def to_java(properties: Mapping[str, str], *, where: str) -> ClientProperties:
             client_properties[java] = value
     protocol = properties.get("security.protocol", "plaintext").upper()
     client_properties["security.protocol"] = protocol
-    for part in (_java_trust, _java_key, _java_host_check, _java_sasl):
+    algorithm = properties.get("ssl.endpoint.identification.algorithm")
+    if algorithm is not None:
+        client_properties["ssl.endpoint.identification.algorithm"] = "" if algorithm.lower() == "none" else "https"
+    for part in (_java_trust, _java_key, _java_sasl):
         client_properties.update(part(properties, where))
     if properties.get("broker.address.family", "any") != "any":
         raise _unmappable("broker.address.family", where, fix="Remove it, or list addresses in bootstrap.servers.")
@@ -102,42 +105,20 @@ def _java_key(properties: Mapping[str, str], where: str) -> dict[str, str]:
     return results | ({"ssl.key.password": properties["ssl.key.password"]} if encrypted else {})
 
 
-def _java_host_check(properties: Mapping[str, str], where: str) -> dict[str, str]:
-    del where
-    algorithm = properties.get("ssl.endpoint.identification.algorithm")
-    if algorithm is None:
-        return {}
-    return {"ssl.endpoint.identification.algorithm": "" if algorithm.lower() == "none" else "https"}
-
-
 def _java_sasl(properties: Mapping[str, str], where: str) -> dict[str, str]:
     mechanism = sasl_mechanism(properties)
     if not mechanism:
         return {}
-    rules: dict[str, Callable[[Mapping[str, str], str], dict[str, str]]] = {
-        "PLAIN": lambda given, _: _password_login("plain.PlainLoginModule", given),
-        "SCRAM-SHA-256": lambda given, _: _password_login("scram.ScramLoginModule", given),
-        "SCRAM-SHA-512": lambda given, _: _password_login("scram.ScramLoginModule", given),
-        "OAUTHBEARER": _no_oauth,
-    }
-    return {"sasl.mechanism": mechanism} | rules[mechanism](properties, where)
-
-
-def _password_login(module: str, properties: Mapping[str, str]) -> dict[str, str]:
-    username, password = jaas_quote(properties["sasl.username"]), jaas_quote(properties["sasl.password"])
-    return {
-        "sasl.jaas.config": f"org.apache.kafka.common.security.{module} required "
-        f"username={username} password={password};"
-    }
-
-
-def _no_oauth(properties: Mapping[str, str], where: str) -> dict[str, str]:
     # The login handler's class moved between kafka-clients 3 and 4, and both ask for a list of allowed URLs in a JVM
     # property of every executor, which a source option cannot set.
-    del properties
-    raise _unmappable(
-        "sasl.mechanism", where, fix="Use SCRAM, PLAIN or a client certificate, or compare without content."
-    )
+    if mechanism == "OAUTHBEARER":
+        raise _unmappable(
+            "sasl.mechanism", where, fix="Use SCRAM, PLAIN or a client certificate, or compare without content."
+        )
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    username, password = jaas_quote(properties["sasl.username"]), jaas_quote(properties["sasl.password"])
+    login = f"org.apache.kafka.common.security.{module} required username={username} password={password};"
+    return {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
 
 
 def _pem(properties: Mapping[str, str], stem: str, where: str) -> str | None:

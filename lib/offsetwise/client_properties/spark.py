@@ -90,7 +90,11 @@ def resolve_spark(
         ConfigError: The user's own file of properties cannot be used.
     """
     address, secrets = with_secrets(remote, conf, partial(follow, folder=folder))
-    referred = {name for name, value in conf.items() if is_secret(name) or _is_variable(value)}
+    referred = {
+        name
+        for name, value in conf.items()
+        if is_secret(name) or (is_reference(value) and not value.startswith("file:"))
+    }
     results = {
         name: follow(f"spark.conf.{name}", value) if name in referred and not is_secret(name) else value
         for name, value in secrets.items()
@@ -127,10 +131,6 @@ def own_properties() -> dict[str, str]:
         )
     check_command_line(conf)
     return conf
-
-
-def _is_variable(value: str) -> bool:
-    return is_reference(value) and not value.startswith("file:")
 
 
 def redaction(conf: ClientProperties) -> dict[str, str]:

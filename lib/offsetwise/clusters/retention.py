@@ -63,11 +63,11 @@ def deadline(
         below = partition.log_start - committed.offset
         far = "" if below is None else f" {below:,} offsets"
         return _deadline(committed, RetentionMethod.REACHED, f"The log begins{far} behind it: it is gone.")
-    config = dict(topic.config)
-    if "delete" not in config.get("cleanup.policy", "delete").split(","):
+    if "delete" not in topic.cleanup:
         return _deadline(committed, RetentionMethod.NEVER, "cleanup.policy is compact: age deletes nothing.")
     if partition.hw is not None and committed.offset >= partition.hw:
         return _deadline(committed, RetentionMethod.NONE, "No record is there yet.")
+    config = dict(topic.config)
     by_time, by_size = config.get("retention.ms", _FOREVER), config.get("retention.bytes", _FOREVER)
     if by_time == _FOREVER and by_size == _FOREVER:
         return _deadline(committed, RetentionMethod.NEVER, "retention.ms and retention.bytes set no limit.")

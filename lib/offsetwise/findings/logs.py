@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from offsetwise.digits import whole_number
 from offsetwise.findings.case import Case
 from offsetwise.findings.register import finding
-from offsetwise.model import Cluster, Exactness, IsolationLevel, Link, LogRange, OffsetSync, Severity, Side, TopicState
+from offsetwise.findings.retention import expiry_of
+from offsetwise.model import Cluster, Exactness, IsolationLevel, Link, LogRange, OffsetSync, Severity, TopicState
 from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence, utc
 
@@ -266,29 +266,12 @@ def records_filtered(case: Case) -> Iterator[str]:
 )
 def retention_before_cutover(case: Case) -> Iterator[str]:
     """By its timestamp, the next record to read may be deleted within a day."""
-    row = case.row
-    if case.new_topic is None or row.new_offset is None:
-        return
-    config = dict(case.new_topic.config)
-    retention_ms = whole_number(config.get("retention.ms", "-1"))
-    if (
-        "delete" not in config.get("cleanup.policy", "delete")
-        or config.get("message.timestamp.type") == "LogAppendTime"
-        or retention_ms is None
-    ):
-        return
-    following = next(
-        (n for n in row.evidence.neighbours if n.side is Side.UNREAD and n.new_offset is not None and n.timestamp_ms),
-        None,
-    )
-    if following is None or following.timestamp_ms is None:
-        return
-    expires = following.timestamp_ms + retention_ms
-    if expires > case.now_ms + EXPIRY_HORIZON_MS:
+    expiry = None if case.new_topic is None or case.row.new_offset is None else expiry_of(case.row, case.new_topic)
+    if expiry is None or expiry.at_ms > case.now_ms + EXPIRY_HORIZON_MS:
         return
     yield (
-        f"The next record to read, {following.new_offset:,} on the new cluster, keeps its old timestamp and may be "
-        f"deleted from {utc(expires)} on (retention.ms {retention_ms:,})."
+        f"The next record to read, {expiry.offset:,} on the new cluster, keeps its old timestamp and may be "
+        f"deleted from {utc(expiry.at_ms)} on (retention.ms {expiry.retention_ms:,})."
     )
 
 
@@ -370,7 +353,7 @@ def _open(log: LogRange) -> bool:
 
 
 def _compacted(topic: TopicState | None) -> bool:
-    return topic is not None and "compact" in dict(topic.config).get("cleanup.policy", "")
+    return topic is not None and "compact" in topic.cleanup
 
 
 def _last_run(syncs: tuple[OffsetSync, ...]) -> tuple[OffsetSync, ...]:

@@ -78,6 +78,12 @@ def send(producer: Producer, records: Iterable[WritableRecord]) -> None:
     producer.flush(TIMEOUT_S)
 
 
+def send_transaction(producer: Producer, records: Iterable[WritableRecord], *, aborted: bool) -> None:
+    producer.begin_transaction()
+    send(producer, records)
+    (producer.abort_transaction if aborted else producer.commit_transaction)(TIMEOUT_S)
+
+
 def _delivered(error: KafkaError | None, _message: object) -> None:
     if error is not None:
         raise KafkaException(error)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +19,7 @@ from offsetwise.lab import plan_of_jobs as of
 from offsetwise.lab.cluster import Lab
 from offsetwise.lab.flink import FlinkFolder
 from offsetwise.lab.flink import jobs as flink_jobs
-from offsetwise.lab.job_sinks import FlinkSink, JobSink
+from offsetwise.lab.job_sinks import JobSink
 from offsetwise.lab.making import TIMEOUT_S
 from offsetwise.lab.mirrors import Policy
 from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob, LabTopic, Stop
@@ -127,13 +126,8 @@ def produce(lab: Lab, first: int, end: int) -> None:
             making.send(producer, records)
             continue
         for start in range(first, end, of.PER_TRANSACTION):
-            paying.begin_transaction()
             written = list(of.records_of(topic, start, start + of.PER_TRANSACTION))
-            making.send(paying, written)
-            if written[0].aborted:
-                paying.abort_transaction(TIMEOUT_S)
-            else:
-                paying.commit_transaction(TIMEOUT_S)
+            making.send_transaction(paying, written, aborted=written[0].aborted)
     producer.flush(TIMEOUT_S)
 
 
@@ -167,48 +161,50 @@ def jobs_of(lab: Lab) -> tuple[LabJob, ...]:
     return of.jobs(flink=flink_jobs.is_kept(lab))
 
 
-def sink_of(lab: Lab, job: LabJob) -> JobSink | FlinkSink:
-    return flink_jobs.sink_of(lab, job) if job.flink else _sink_of(lab, job)
-
-
-def _sink_of(lab: Lab, job: LabJob) -> JobSink:
+def sink_of(lab: Lab, job: LabJob) -> JobSink:
+    """Return where a job writes what it counts, unless it is one of Flink."""
     return JobSink(lab.directory / flink_jobs.OUTPUT / job.file_name)
 
 
 def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
-    chosen = [job for job in jobs if is_query(job)]
-    folder = lab.directory / of.ROOT
     of_flink = [job for job in jobs if job.flink]
-    with _alongside(lambda: flink_jobs.run_on_old(lab, of_flink)):
-        queries.run_all(
-            [
-                queries.LabQuery(
-                    job=job,
-                    bootstrap=lab.old_bootstrap,
-                    topics=job.topics,
-                    checkpoint=folder / job.name,
-                    sink=_sink_of(lab, job),
-                    fails_in=1 if job.stop is Stop.PENDING else None,
-                )
-                for job in chosen
-            ]
+    _run(lab, jobs, lab.directory / of.ROOT, lambda: flink_jobs.run_on_old(lab, of_flink), moved=False)
+
+
+def _run(lab: Lab, jobs: Sequence[LabJob], folder: Path, run_flink: Callable[[], object], *, moved: bool) -> None:
+    """Run jobs on one of the clusters, those of Flink beside the others; then commit for the queries that do."""
+    bootstrap = lab.new_bootstrap if moved else lab.old_bootstrap
+    chosen = [
+        queries.LabQuery(
+            job=job,
+            bootstrap=bootstrap,
+            topics=job.copies if moved else job.topics,
+            checkpoint=folder / (job.file_name if moved else job.name),
+            sink=sink_of(lab, job),
+            fails_in=1 if job.stop is Stop.PENDING and not moved else None,
         )
+        for job in jobs
+        if is_query(job)
+    ]
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_flink)
+        queries.run_all(chosen)
         consumers.run_all(
             consumers.ConsumerReading(
-                group=job.name, bootstrap=lab.old_bootstrap, topics=job.topics, sink=_sink_of(lab, job), most=job.most
+                group=job.name,
+                bootstrap=bootstrap,
+                topics=job.copies if moved else job.topics,
+                sink=sink_of(lab, job),
+                most=None if moved else job.most,
+                reset="error" if moved else "earliest",
             )
             for job in jobs
             if job.kind is JobKind.GROUP
         )
-    _commit(chosen, lab.old_bootstrap, folder)
-
-
-@contextmanager
-def _alongside(run: Callable[[], object]) -> Iterator[None]:
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(run)
-        yield
         running.result()
+    for query in chosen:
+        if query.job.commits_to is not None:
+            consumers.commit(bootstrap, query.job.commits_to, queries.committed_positions(query.checkpoint))
 
 
 def is_query(job: LabJob) -> bool:
@@ -229,29 +225,8 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
             f"a copy of a checkpoint in {folder} nor commits of a group on the new cluster. No job was started.",
             fix=f"Draft, sign and apply the plans of the wave, with --output {folder}; then give the command again.",
         )
-    chosen = [job for job in moved if is_query(job)]
     of_flink = flink_jobs.moved_runs(lab, [job for job in moved if job.flink], folder)
-    with _alongside(lambda: flink_jobs.run_on_new(of_flink)):
-        queries.run_all(
-            [
-                queries.LabQuery(
-                    job=job,
-                    bootstrap=lab.new_bootstrap,
-                    topics=job.copies,
-                    checkpoint=folder / job.file_name,
-                    sink=_sink_of(lab, job),
-                )
-                for job in chosen
-            ]
-        )
-        consumers.run_all(
-            consumers.ConsumerReading(
-                group=job.name, bootstrap=lab.new_bootstrap, topics=job.copies, sink=_sink_of(lab, job), reset="error"
-            )
-            for job in moved
-            if job.kind is JobKind.GROUP
-        )
-    _commit(chosen, lab.new_bootstrap, folder, moved=True)
+    _run(lab, moved, folder, lambda: flink_jobs.run_on_new(of_flink), moved=True)
     return moved
 
 
@@ -259,13 +234,6 @@ def is_moved(lab: Lab, job: LabJob) -> bool:
     if job.kind is JobKind.CHECKPOINT:
         return (lab.directory / APPLIED / job.file_name).is_dir()
     return consumers.has_committed(lab.new_bootstrap, job.name, job.copies)
-
-
-def _commit(jobs: Iterable[LabJob], bootstrap: str, folder: Path, *, moved: bool = False) -> None:
-    for job in jobs:
-        if job.commits_to is not None:
-            checkpoint = folder / (job.file_name if moved else job.name)
-            consumers.commit(bootstrap, job.commits_to, queries.committed_positions(checkpoint))
 
 
 def jobs_of_wave(lab: Lab, wave: str) -> tuple[LabJob, ...]:
@@ -292,7 +260,10 @@ def migration_of(lab: Lab) -> dict[str, Any]:
         "target": {"name": "new", "alias": "new", "properties": {"bootstrap.servers": lab.new_bootstrap}},
         "link": "mirrormaker",
         "isolation_level": "read_committed",
-        "topics": {"policy": "identity", "map": dict(_renamed(TOPICS.values()))},
+        "topics": {
+            "policy": "identity",
+            "map": {topic.name: topic.copy for topic in TOPICS.values() if topic.renamed},
+        },
         "checkpoint_roots": [f"./{of.ROOT}", *([f"./{of.MOVED}"] if flink_jobs.is_kept(lab) else [])],
         "checkpoints": [
             {"name": job.name, "uri": _stopped_at(lab, job), "job": of.traits_of(job), "belongs_to": "old"}
@@ -310,10 +281,6 @@ def migration_of(lab: Lab) -> dict[str, Any]:
 def _stopped_at(lab: Lab, job: LabJob) -> str:
     folder = f"./{of.ROOT}/{job.name}"
     return f"{folder}/{flink_jobs.savepoint_in(lab.directory / folder).name}" if job.flink else folder
-
-
-def _renamed(topics: Iterable[LabTopic]) -> Iterator[tuple[str, str]]:
-    return ((topic.name, topic.copy) for topic in topics if topic.renamed)
 
 
 def _settings(bootstrap: str) -> dict[str, str | int | bool]:

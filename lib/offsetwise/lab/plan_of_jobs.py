@@ -217,14 +217,6 @@ def records_of(topic: LabTopic, first: int, end: int) -> Iterator[LabRecord]:
             )
 
 
-def readable(topic: LabTopic, end: int) -> Iterator[str]:
-    """Yield the serials that a job counts that begins at the log start and reads committed records up to a number."""
-    for record in records_of(topic, 0, end):
-        number = int(record.serial.rpartition("-")[2])
-        if not record.aborted and number >= topic.deleted[record.partition]:
-            yield record.serial
-
-
 def natives_of(topic: LabTopic, first: int) -> Iterator[LabRecord]:
     for number in range(first, first + NATIVES):
         for partition in range(len(topic.deleted)):

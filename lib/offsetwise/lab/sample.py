@@ -131,12 +131,7 @@ def produce(lab: Lab, first: int, end: int) -> None:
     paying = Producer(shared | {"transactional.id": "payments"})
     paying.init_transactions(TIMEOUT_S)
     for transaction in records.transactions(first, end):
-        paying.begin_transaction()
-        making.send(paying, transaction.records)
-        if transaction.aborted:
-            paying.abort_transaction(TIMEOUT_S)
-        else:
-            paying.commit_transaction(TIMEOUT_S)
+        making.send_transaction(paying, transaction.records, aborted=transaction.aborted)
 
 
 def move_log_start(lab: Lab) -> None:

@@ -75,6 +75,11 @@ class TopicState:
     shards: tuple[ShardRange, ...] = ()
     """Of a stream that has shards, each that is known. Not written if empty."""
 
+    @property
+    def cleanup(self) -> frozenset[str]:
+        """`cleanup.policy`: delete, compact or both; Kafka's default where it was not read."""
+        return frozenset(map(str.strip, dict(self.config).get("cleanup.policy", "delete").split(",")))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOffset(OfPartition):

@@ -72,7 +72,7 @@ def ship(
         WorkerError: A worker has another Python, or lacks a package. Says which, where, and the pip line.
     """
     needed = tuple(dict.fromkeys((*_packages(uris), *packages)))
-    files = _files()
+    files = shipped_files()
     digest = _digest(files)
     done = f"{digest} {' '.join(needed)}"
     if spark.conf.get(SHIPPED_KEY, "") == done:
@@ -90,11 +90,6 @@ def ship(
 
 def have_client(spark: SparkSession) -> bool:
     return spark.conf.get(CLIENT_KEY, "false") == "true"
-
-
-def write_archive(path: Path) -> None:
-    """Write the zip of shipped modules; the same modules give the same bytes."""
-    path.write_bytes(_zipped(_files()))
 
 
 def keep_archive(files: Mapping[str, bytes]) -> Path:
@@ -126,7 +121,7 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 @cache
-def _files() -> dict[str, bytes]:
+def shipped_files() -> dict[str, bytes]:
     """Follow the imports of what runs on workers; source by path below the package, in the order of the paths.
 
     What modules that register import in their functions is not sent: most of that runs here.

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
-from offsetwise.digits import whole_number
 from offsetwise.findings import Stage, finding
+from offsetwise.findings.retention import expiry_of
 from offsetwise.findings.target_position import not_yet_mirrored
 from offsetwise.model import (
     AnyPosition,
@@ -25,8 +25,8 @@ from offsetwise.model import (
     Outcome,
     PartitionComparison,
     Severity,
-    Side,
     TopicPartition,
+    TopicState,
 )
 from offsetwise.plan.sinks.gate import SinkGrounds, sink_checks
 from offsetwise.ports.stream import spec_of
@@ -219,31 +219,19 @@ def _skew(
     return GateCheck(name=SKEW, outcome=Outcome.UNKNOWN, told=message)
 
 
-def _expires(row: PartitionComparison, config: Mapping[str, str]) -> int | None:
-    """Return when retention takes the next record to read, epoch ms; None where that is not known."""
-    following = next((n for n in row.evidence.neighbours if n.side is Side.UNREAD and n.new_offset is not None), None)
-    retention_ms = whole_number(config.get("retention.ms", ""))
-    if retention_ms is None or following is None or following.timestamp_ms is None:
-        return None
-    if config.get("message.timestamp.type") == "LogAppendTime":
-        return None
-    return following.timestamp_ms + retention_ms
-
-
 def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> GateCheck:
-    configs = {topic.name: dict(topic.config) for topic in comparison.snapshots[1].topics}
+    topics = {topic.name: topic for topic in comparison.snapshots[1].topics}
     deadline: tuple[int, PartitionComparison] | None = None
     unclear: list[PartitionComparison] = []
     for row in comparison.partitions:
-        config = configs.get(row.new_topic, {})
-        keeps_all = "delete" not in config.get("cleanup.policy", "delete") or config.get("retention.ms") == "-1"
-        if config and (keeps_all or _empty_ahead(row)):
+        topic = topics.get(row.new_topic)
+        if topic is not None and topic.config and (_keeps_all(topic) or _empty_ahead(row)):
             continue
-        expires = _expires(row, config)
-        if expires is None:
+        expiry = None if topic is None else expiry_of(row, topic)
+        if expiry is None:
             unclear.append(row)
-        elif deadline is None or expires < deadline[0]:
-            deadline = (expires, row)
+        elif deadline is None or expiry.at_ms < deadline[0]:
+            deadline = (expiry.at_ms, row)
     until = now_ms + HORIZON_MS if cutover_ms is None else cutover_ms
     named = (
         f"within {duration(HORIZON_MS)} of the reading" if cutover_ms is None else f"before the cutover, {utc(until)}"
@@ -262,6 +250,10 @@ def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> G
     if deadline is not None:
         message = f"Retention takes the first unread record at {utc(deadline[0])}, not {named}."
     return GateCheck(name=RETENTION, outcome=Outcome.PASSED, told=message)
+
+
+def _keeps_all(topic: TopicState) -> bool:
+    return "delete" not in topic.cleanup or dict(topic.config).get("retention.ms") == "-1"
 
 
 def _empty_ahead(row: PartitionComparison) -> bool:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 from typing import Final
 
@@ -13,6 +11,7 @@ from offsetwise.errors import NotApprovedError, PlanError
 from offsetwise.model import Plan
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.reading import read_plan
+from offsetwise.recent import Recent
 from offsetwise.review.access import Access
 from offsetwise.review.allowing import Verb, not_signed_in, why_not
 from offsetwise.review.answers import REFUSALS, AlreadyDecided, AlreadyOpen, NotAllowed, Stale
@@ -42,8 +41,7 @@ class ParsedPlans:
     """Plans that were parsed, by digest: what has the same digest is the same plan. Safe to use from threads."""
 
     def __init__(self) -> None:
-        self._parsed: OrderedDict[str, Plan] = OrderedDict()
-        self._lock = Lock()
+        self._parsed: Recent[str, Plan] = Recent(PARSED_PLANS)
 
     def get(self, reader: StoreLook, version: VersionRow) -> Plan:
         """Return a version's plan.
@@ -51,17 +49,11 @@ class ParsedPlans:
         Raises:
             PlanError: The kept bytes are not those that the digest names.
         """
-        with self._lock:
-            plan = self._parsed.get(version.digest)
-            if plan is not None:
-                self._parsed.move_to_end(version.digest)
-                return plan
+        plan = self._parsed.get(version.digest)
+        if plan is not None:
+            return plan
         parsed = read_plan(content_of(reader, version), subject=f"version {version.number} of plan {version.plan}")
-        with self._lock:
-            self._parsed[version.digest] = parsed
-            while len(self._parsed) > PARSED_PLANS:
-                self._parsed.popitem(last=False)
-        return parsed
+        return self._parsed.keep(version.digest, parsed)
 
     def difference(self, reader: StoreLook, before: VersionRow, after: VersionRow) -> Difference:
         return difference(self.get(reader, before), self.get(reader, after), digests=(before.digest, after.digest))

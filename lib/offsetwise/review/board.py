@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from offsetwise import files
 from offsetwise.approval import ApprovalFile, PrivateKey, Verdict
-from offsetwise.errors import ConfigError, FileError, OffsetwiseError, StoreError
+from offsetwise.errors import FileError, OffsetwiseError, StoreError
 from offsetwise.model import AcceptedUnproven, Comparison, Plan, Receipt
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.drift import Drift
@@ -25,7 +25,7 @@ from offsetwise.review import deciding, drafting, remarks
 from offsetwise.review.access import Access
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import DecideAnswer, NotAllowed, OtherAnswer, SaveAnswer, SubmitAnswer
-from offsetwise.review.attempt import NO_PLAN, Attempt, written
+from offsetwise.review.attempt import NO_PLAN, Attempt
 from offsetwise.review.bundle import open_bundle
 from offsetwise.review.deciding import ReviewDecision
 from offsetwise.review.drafting import DraftedVersion
@@ -239,51 +239,24 @@ class Board(SetsBoard):
         digest: str | None = None,
     ) -> Answer | NotAllowed:
         try:
-            return self._changed(verb, person, plan, tried, digest)
+            with self._reviews.changing(f"To {verb}") as change:
+                # Looked up when the turn is ours, not when it was asked for: meanwhile a role may be taken away.
+                attempt = self._steps(person, change).attempt(verb, plan, digest)
+                # A plan that is named and not there is not a new one.
+                answer = NO_PLAN if plan is not None and attempt.plan is None else tried(attempt)
+                attempt.record(answer)
+                return answer
         except StoreError:
             raise
         except OffsetwiseError as error:
             return self._refused(verb, person, plan, error, digest=digest)
-
-    def _changed(
-        self,
-        verb: Verb,
-        person: Person | None,
-        plan: int | None,
-        tried: Callable[[Attempt], Answer],
-        digest: str | None,
-    ) -> Answer | NotAllowed:
-        with self._reviews.changing(f"To {verb}") as change:
-            # Looked up when the turn is ours, not when it was asked for: meanwhile a role may be taken away.
-            attempt = self._steps(person, change).attempt(verb, plan, digest)
-            # A plan that is named and not there is not a new one.
-            answer = NO_PLAN if plan is not None and attempt.plan is None else tried(attempt)
-            attempt.record(answer)
-            return answer
 
     def _refused(
         self, verb: Verb, person: Person | None, plan: int | None, error: OffsetwiseError, *, digest: str | None = None
     ) -> NotAllowed:
         """Refuse what cannot be tried, since a file that it takes cannot be used. Whatever was begun is undone."""
         answer = NotAllowed(why=error.problem, fix=error.fix)
-        with self._reviews.changing(f"To {verb}") as change:
-            try:
-                rules = self._rules()
-            except ConfigError:
-                rules = None
-            row = None if plan is None else change.plan(plan)
-            change.record(
-                written(
-                    verb,
-                    person,
-                    answer,
-                    rules=rules,
-                    at=self._clock(),
-                    plan=row,
-                    digest=digest,
-                    before=None if row is None else row.state,
-                )
-            )
+        self._record(answer, f"To {verb}", verb, person, plan, digest)
         return answer
 
 

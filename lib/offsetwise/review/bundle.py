@@ -12,12 +12,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
 from offsetwise import files, strict_json
+from offsetwise.approval import strict
 from offsetwise.errors import FileError
 from offsetwise.model import MAX_TIME_MS, Comparison, Plan
 from offsetwise.model.digest import digest as digest_of
@@ -32,8 +33,8 @@ MAX_RATIO: Final = 200
 """Unpacked bytes for each packed one. Bundles of 1, 100 and 10,000 like partitions have 6, 38 and 113."""
 MAX_VALUES: Final = 2_500_000
 """Of all its parts. One of 10,000 partitions has 1.6 million."""
-_OBSERVED: Final = ("comparison", "old", "new")
-_KINDS: Final = ("plan", *_OBSERVED)
+OBSERVED: Final = ("comparison", "old", "new")
+_KINDS: Final = ("plan", *OBSERVED)
 _FIX: Final = "Ask for the bundle again, and compare the digest that is shown with the one at its console."
 
 
@@ -147,21 +148,12 @@ def pack(
             "at_ms": submitted_at_ms,
             "expires_at_ms": expires_at_ms,
         },
-        "editors": [_editor_fields(editor) for editor in editors],
+        "editors": [asdict(editor) for editor in editors],
         "comments": [_comment_fields(comment) for comment in comments],
     }
     body["digest"] = _digest(body)
     # Without the time of packing: the same bundle is the same bytes.
     return gzip.compress(json.dumps(body, sort_keys=True).encode("ascii"), compresslevel=6, mtime=0)
-
-
-def _editor_fields(editor: EditorRow) -> dict[str, Any]:
-    return {
-        "issuer": editor.issuer,
-        "subject": editor.subject,
-        "address": editor.address,
-        "since_number": editor.since_number,
-    }
 
 
 def _comment_fields(comment: CommentRow) -> dict[str, Any]:
@@ -199,10 +191,7 @@ def open_bundle(data: bytes, *, subject: str) -> Bundle:
         submitted_by=Who(issuer=read.submission.issuer, subject=read.submission.subject, name=read.submission.name),
         submitted_at_ms=read.submission.at_ms,
         expires_at_ms=read.submission.expires_at_ms,
-        editors=tuple(
-            EditorRow(issuer=e.issuer, subject=e.subject, address=e.address, since_number=e.since_number)
-            for e in read.editors
-        ),
+        editors=tuple(EditorRow(**editor.model_dump()) for editor in read.editors),
         comments=tuple(
             CommentRow(
                 number=comment.number,
@@ -222,9 +211,7 @@ def _read(data: bytes, subject: str) -> tuple[_Stated, dict[str, bytes]]:
     try:
         read = _BundleShape.model_validate(results)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        location = ".".join(str(part) for part in first["loc"]) or "the top level"
-        raise _unusable(subject, f"{location} is wrong: {first['msg'][:200]}") from error
+        raise _unusable(subject, strict.first_wrong(error)) from error
     if read.digest != _digest({key: value for key, value in body.items() if key != "digest"}):
         raise _unusable(subject, "what it holds does not have the digest written in it: it was changed")
     parts = {kind: part for kind in _KINDS if (part := getattr(read.parts, kind)) is not None}
@@ -241,11 +228,16 @@ def _read(data: bytes, subject: str) -> tuple[_Stated, dict[str, bytes]]:
 def _observed(evidence: Mapping[str, bytes], subject: str) -> Comparison | None:
     if not evidence:
         return None
-    if len(evidence) != len(_OBSERVED):
+    if len(evidence) != len(OBSERVED):
         raise _unusable(subject, f"it has {', '.join(evidence)} and not the rest of comparison, old and new")
-    compared: Comparison = files.load(evidence["comparison"], "comparison", subject=f"{subject}: its comparison")
-    old = files.load(evidence["old"], "snapshot", subject=f"{subject}: its snapshot of the old cluster")
-    new = files.load(evidence["new"], "snapshot", subject=f"{subject}: its snapshot of the new cluster")
+    return comparison_of(evidence, subject=f"{subject}: its")
+
+
+def comparison_of(evidence: Mapping[str, bytes], *, subject: str) -> Comparison:
+    """Read a comparison with its snapshots from what was kept of it; `subject` begins their names in errors."""
+    compared: Comparison = files.load(evidence["comparison"], "comparison", subject=f"{subject} comparison")
+    old = files.load(evidence["old"], "snapshot", subject=f"{subject} snapshot of the old cluster")
+    new = files.load(evidence["new"], "snapshot", subject=f"{subject} snapshot of the new cluster")
     return replace(compared, read_from=(old, new))
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from offsetwise.approval import ApprovalFile, ApprovalPolicy, Statement, Verdict, believed, vouch
-from offsetwise.approval.key_files import listed_key
+from offsetwise.approval import ApprovalFile, Statement, Verdict, believed, policy_for, vouch
 from offsetwise.approval.unproven import require_acceptable
+from offsetwise.config import ApprovalSettings
 from offsetwise.errors import FileError, OffsetwiseError, PlanError, UsageError
 from offsetwise.model import AcceptedUnproven
 from offsetwise.plan.drift import Drift
@@ -161,13 +161,7 @@ def import_envelope(attempt: Attempt, file: ApprovalFile) -> DecideAnswer:
         return opened
     _, row, newest = opened
     try:
-        trusted = [(listed_key(trusted_key), trusted_key) for trusted_key in attempt.rules.decisions.trusted_keys]
-        policy = ApprovalPolicy(
-            trusted=tuple(key for key, _ in trusted),
-            vouching=tuple(
-                (key.id, trusted_key.vouches_for) for key, trusted_key in trusted if trusted_key.vouches_for is not None
-            ),
-        )
+        policy = policy_for(ApprovalSettings(trusted_keys=attempt.rules.decisions.trusted_keys or None))
         key, said = believed(content_of(change, newest), attempt.plans.get(change, newest), file, policy, attempt.now)
     except OffsetwiseError as error:
         return NotAllowed(why=error.problem, fix=error.fix)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from offsetwise import files
 from offsetwise.approval import PrivateKey
 from offsetwise.errors import AccessError, PlanError
 from offsetwise.model import Comparison, Identity
@@ -17,7 +16,7 @@ from offsetwise.review.access import Access, Role
 from offsetwise.review.allowing import Verb, not_signed_in, why_not, why_not_own
 from offsetwise.review.answers import NotAllowed
 from offsetwise.review.attempt import NO_KEY, NO_PLAN, ParsedPlans, content_of
-from offsetwise.review.bundle import pack
+from offsetwise.review.bundle import OBSERVED, comparison_of, pack
 from offsetwise.review.difference import Difference
 from offsetwise.review.people import Person, identity, is_of, may_be_one, recorded, who, why_barred
 from offsetwise.review.risk import VersionFacts
@@ -127,12 +126,7 @@ class PlansView:
         """
         with self._looking(person, "Reading the evidence") as reader:
             evidence = reader.files(_there(reader, plan, number).id)
-        if set(evidence) != {"comparison", "old", "new"}:
-            return None
-        compared: Comparison = files.load(evidence["comparison"], "comparison", subject="the kept comparison")
-        old = files.load(evidence["old"], "snapshot", subject="the kept snapshot of the old cluster")
-        new = files.load(evidence["new"], "snapshot", subject="the kept snapshot of the new cluster")
-        return replace(compared, read_from=(old, new))
+        return comparison_of(evidence, subject="the kept") if set(evidence) == {*OBSERVED} else None
 
     def difference(self, person: Person | None, plan: int, before: int, after: int) -> Difference:
         """Return what differs between two versions of a plan, by their numbers.

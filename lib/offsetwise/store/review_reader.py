@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Table, and_, select
 
@@ -24,10 +24,7 @@ from offsetwise.store.review_rows import (
     VersionRow,
     Who,
 )
-
-Value = TypeVar("Value")
-_IDS: Final = 500
-"""Rows that one statement names: databases limit its parameters."""
+from offsetwise.store.tables import in_parts
 
 
 class StoreLook:
@@ -123,7 +120,7 @@ class StoreLook:
         query = select(tables.envelope.c.nonce, tables.envelope.c.body)
         return {
             row.nonce: bytes(row.body)
-            for some in _some(nonces)
+            for some in in_parts(nonces)
             for row in self._connection.execute(query.where(tables.envelope.c.nonce.in_(some)))
         }
 
@@ -156,7 +153,7 @@ class StoreLook:
         columns = (*tables.set_plan.c, tables.version.c.number, tables.version.c.digest)
         query = select(*columns).select_from(joined).order_by(tables.set_plan.c.rank)
         rows: dict[int, list[SetMember]] = {set_id: [] for set_id in sets}
-        for some in _some(sets):
+        for some in in_parts(sets):
             for row in self._connection.execute(query.where(tables.set_plan.c.set_id.in_(some))):
                 member = SetMember(plan=row.plan_id, version=row.version_id, number=row.number, digest=row.digest)
                 rows[row.set_id].append(member)
@@ -170,7 +167,7 @@ class StoreLook:
             and_(tables.plan.c.id == tables.version.c.plan_id, tables.plan.c.number == tables.version.c.number),
         )
         results = {}
-        for some in _some(plans):
+        for some in in_parts(plans):
             query = select(*columns).select_from(joined).where(tables.version.c.plan_id.in_(some))
             for row in self._connection.execute(query):
                 results[row.plan_id] = (_plan(rows[row.plan_id]), _version(row))
@@ -180,7 +177,7 @@ class StoreLook:
         self, table: Table, column: Column[Any], values: Collection[int], order: Sequence[Column[Any]] = ()
     ) -> dict[int, list[Row[Any]]]:
         results: dict[int, list[Row[Any]]] = {}
-        for some in _some(values):
+        for some in in_parts(values):
             for row in self._connection.execute(select(table).where(column.in_(some)).order_by(*order)):
                 results.setdefault(int(getattr(row, column.name)), []).append(row)
         return results
@@ -265,12 +262,6 @@ def _set(row: Row[Any], members: tuple[SetMember, ...]) -> SetRow:
         at_ms=row.at_ms,
         members=members,
     )
-
-
-def _some(values: Collection[Value]) -> Iterator[Sequence[Value]]:
-    """Yield as many at once as one statement may name."""
-    every = [*values]
-    return (every[first : first + _IDS] for first in range(0, len(every), _IDS))
 
 
 def _decision(row: Row[Any], envelope: bytes | None) -> DecisionRow:

@@ -19,7 +19,7 @@ from offsetwise.lag.subject import LagSubject
 from offsetwise.model import LagPartition, LagSample, SubjectKind
 from offsetwise.position import OpaquePosition
 from offsetwise.store import codec
-from offsetwise.store.tables import lag_layout, lag_payload, lag_sample, lag_subject
+from offsetwise.store.tables import in_parts, lag_layout, lag_payload, lag_sample, lag_subject
 
 _Row = Any
 """A row of SQLAlchemy's, whose type has other parameters in 2.0 than in 2.1."""
@@ -32,8 +32,6 @@ PAYLOADS: Final = 1_000
 
 FEWEST_MOMENTS: Final = 20
 
-_IDS: Final = 400
-"""Ids in one statement; SQLite takes 999 parameters in old builds."""
 
 _COLUMNS: Final = (
     lag_sample.c.id,
@@ -154,7 +152,7 @@ def prune(connection: Connection, *, fine_before_ms: int, all_before_ms: int, mo
     # Differences before what they are differences from, which must outlive them.
     chosen = select(lag_sample.c.id).where(old).order_by(lag_sample.c.base_id.is_(None), lag_sample.c.id).limit(most)
     ids = [int(scalar) for scalar in connection.scalars(chosen)]
-    for some in _some(ids):
+    for some in in_parts(ids):
         connection.execute(delete(lag_payload).where(lag_payload.c.sample_id.in_(some)))
         connection.execute(delete(lag_sample).where(lag_sample.c.id.in_(some)))
     used = select(lag_sample.c.layout_id).where(lag_sample.c.layout_id == lag_layout.c.id).exists()
@@ -288,7 +286,7 @@ def _chunks(indexes: Iterable[int]) -> list[int]:
 
 def _layouts(connection: Connection, ids: Iterable[int]) -> dict[int, codec.Layout]:
     results = {}
-    for some in _some(sorted(ids)):
+    for some in in_parts(sorted(ids)):
         query = select(lag_layout.c.id, lag_layout.c.body).where(lag_layout.c.id.in_(some))
         results.update({row.id: codec.Layout.load(row.body) for row in connection.execute(query)})
     return results
@@ -296,7 +294,7 @@ def _layouts(connection: Connection, ids: Iterable[int]) -> dict[int, codec.Layo
 
 def _heads(connection: Connection, ids: Sequence[int]) -> dict[int, _Row]:
     results: dict[int, _Row] = {}
-    for some in _some(ids):
+    for some in in_parts(ids):
         query = select(lag_sample.c.id, lag_sample.c.head, lag_sample.c.totals).where(lag_sample.c.id.in_(some))
         results.update({row.id: row for row in connection.execute(query)})
     return results
@@ -304,8 +302,8 @@ def _heads(connection: Connection, ids: Sequence[int]) -> dict[int, _Row]:
 
 def _payloads(connection: Connection, ids: Sequence[int], chunks: Sequence[int]) -> dict[tuple[int, int], bytes]:
     results = {}
-    for some in _some(ids):
-        for numbers in _some(chunks):
+    for some in in_parts(ids):
+        for numbers in in_parts(chunks):
             query = select(lag_payload).where(lag_payload.c.sample_id.in_(some), lag_payload.c.chunk.in_(numbers))
             results.update({(row.sample_id, row.chunk): row.body for row in connection.execute(query)})
     return results
@@ -338,7 +336,3 @@ def _load_totals(text: str) -> Totals:
     names = ("left", "past", "past_partitions", "known", "unknown")
     old, new, *drift = (Total(**dict(zip(names, load, strict=True))) for load in json.loads(text))
     return Totals(old=old, new=new, drift=tuple(drift))
-
-
-def _some(values: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (values[first : first + _IDS] for first in range(0, len(values), _IDS))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, TypeVar
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -16,6 +19,10 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+
+_NAMED: Final = 400
+
+Value = TypeVar("Value")
 
 metadata = MetaData()
 
@@ -69,3 +76,9 @@ lag_payload = Table(
     Column("chunk", Integer, primary_key=True, autoincrement=False),
     Column("body", LargeBinary, nullable=False),
 )
+
+
+def in_parts(values: Collection[Value]) -> Iterator[Sequence[Value]]:
+    """Yield as many at once as one statement may name: SQLite takes 999 parameters in old builds, of two lists too."""
+    every = [*values]
+    return (every[first : first + _NAMED] for first in range(0, len(every), _NAMED))

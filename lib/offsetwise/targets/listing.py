@@ -10,7 +10,7 @@ from offsetwise.plan.moving import moving_of
 from offsetwise.plan.settings import Settings, keys_of
 from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import OFFSETS, TargetType, target_types
-from offsetwise.ports.stream import Spec, specs
+from offsetwise.ports.stream import specs
 from offsetwise.registry import ENGINES, TARGETS, absent_plugins
 
 
@@ -83,15 +83,15 @@ def _target(kind: TargetType) -> ListedTarget:
         name=kind.name,
         label=kind.label,
         address=kind.address,
-        streams=tuple(spec.name for spec in specs() if spec.name in kind.streams or _holds_integers(kind, spec)),
+        streams=tuple(
+            spec.name
+            for spec in specs()
+            if spec.name in kind.streams or (spec.has_integers and OFFSETS in kind.streams)
+        ),
         engines=_engines(kind),
         parameters=_schema(kind.parameters),
         aliases=kind.parameters.options,
     )
-
-
-def _holds_integers(kind: TargetType, stream: Spec) -> bool:
-    return stream.has_integers and OFFSETS in kind.streams
 
 
 def _engines(kind: TargetType) -> tuple[str, ...]:

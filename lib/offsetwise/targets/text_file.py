@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from offsetwise.apply.digests import sha256, sha256_of_file
 from offsetwise.apply.disk import Disk, explaining_os_errors
@@ -113,7 +113,7 @@ class TextFileWriter(Writer):
                 with _removed_on_failure(tmp, path, disk):
                     disk.write_new(tmp, data)
                     _publish(tmp, path, context)
-            disk.sync_folder(os.path.dirname(path))
+            disk.sync(os.path.dirname(path))
             journal.done(context.step, intended)
             disk.remove(tmp)
         return intended
@@ -143,10 +143,8 @@ class TextFileWriter(Writer):
             if tmp is not None:
                 disk.remove(tmp)
             if os.path.isdir(os.path.dirname(path)):
-                disk.sync_folder(os.path.dirname(path))
-            receipt_step = replace(step, state=StepState.UNDONE, told=f"{path} is gone.")
-            journal.undone(context.step, receipt_step)
-        return receipt_step
+                disk.sync(os.path.dirname(path))
+            return journal.taken_back(context.step, step, f"{path} is gone.")
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         path = self._local_path(step.place, context)

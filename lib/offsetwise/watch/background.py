@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from offsetwise.config import Migration
@@ -28,12 +28,43 @@ class Sampling:
     """What ended it."""
 
 
-@dataclass(slots=True)
 class _Running:
-    stop: threading.Event
-    thread: threading.Thread
-    state: Sampling
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(
+        self, name: str, migration: Migration, subjects: Sequence[LagSubject], *, every_s: float, keeper: Keeping
+    ) -> None:
+        self.state = Sampling(every_s=every_s, started_at=datetime.now(UTC))
+        self.stop = threading.Event()
+        self._lock = threading.Lock()
+        self._sampler = Sampler(
+            migration,
+            subjects,
+            every_s=every_s,
+            keeper=keeper,
+            sampled_by=f"the console, process {os.getpid()} on {platform.node()}",
+            heard=self._heard,
+        )
+        self.thread = threading.Thread(target=self._run, name=f"offsetwise-watch-{name}", daemon=True)
+        self.thread.start()
+
+    def change(self, **changes: object) -> None:
+        with self._lock:
+            self.state = replace(self.state, **changes)  # type: ignore[arg-type] # its own fields
+
+    def _run(self) -> None:
+        error = None
+        try:
+            self._sampler.run(self.stop)
+        except Exception as failure:  # noqa: BLE001 - kept for the page, which shows it
+            error = failure
+        self.change(running=False, error=error)
+
+    def _heard(self, reading: TakenSample) -> None:
+        at_ms = reading.sample.taken_at_ms
+        self.change(
+            sampled=self.state.sampled + int(at_ms != self.state.last_at_ms),
+            last_at_ms=at_ms,
+            not_kept=None if reading.not_kept is None else str(reading.not_kept),
+        )
 
 
 class BackgroundSamplers:
@@ -61,22 +92,9 @@ class BackgroundSamplers:
             there = self._running.get(name)
             if there is not None and there.state.running:
                 return
-            stop = threading.Event()
-            state = Sampling(every_s=every_s, started_at=datetime.now(UTC))
-            running = _Running(stop=stop, thread=threading.Thread(daemon=True), state=state)
-            sampler = Sampler(
-                migration,
-                subjects or subjects_of(migration),
-                every_s=every_s,
-                keeper=self._keeper,
-                sampled_by=f"the console, process {os.getpid()} on {platform.node()}",
-                heard=lambda reading: _heard(running, reading),
+            self._running[name] = _Running(
+                name, migration, subjects or subjects_of(migration), every_s=every_s, keeper=self._keeper
             )
-            running.thread = threading.Thread(
-                target=_run, args=(running, sampler), name=f"offsetwise-watch-{name}", daemon=True
-            )
-            self._running[name] = running
-            running.thread.start()
 
     def stop(self, name: str) -> None:
         """Take no further sample; a reading under way ends by itself."""
@@ -84,7 +102,7 @@ class BackgroundSamplers:
             there = self._running.get(name)
             if there is not None:
                 there.stop.set()
-                _change(there, lambda state: replace(state, running=False))
+                there.change(running=False)
 
     def sampling(self, name: str) -> Sampling | None:
         """Return what the sampler of a migration does; None where there never was one."""
@@ -99,31 +117,3 @@ class BackgroundSamplers:
             running.stop.set()
         for running in all_of_them:
             running.thread.join()
-
-
-def _run(running: _Running, sampler: Sampler) -> None:
-    try:
-        sampler.run(running.stop)
-    except Exception as error:  # noqa: BLE001 - kept for the page, which shows it
-        failure = error
-        _change(running, lambda state: replace(state, running=False, error=failure))
-    else:
-        _change(running, lambda state: replace(state, running=False))
-
-
-def _heard(running: _Running, reading: TakenSample) -> None:
-    first = reading.sample.taken_at_ms != running.state.last_at_ms
-    _change(
-        running,
-        lambda state: replace(
-            state,
-            sampled=state.sampled + int(first),
-            last_at_ms=reading.sample.taken_at_ms,
-            not_kept=None if reading.not_kept is None else str(reading.not_kept),
-        ),
-    )
-
-
-def _change(running: _Running, change: Callable[[Sampling], Sampling]) -> None:
-    with running.lock:
-        running.state = change(running.state)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import offsetwise
 from offsetwise.cli.errors import tell
 from offsetwise.cli.output import safe, say, stdout
 from offsetwise.errors import OffsetwiseError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def written(outcome: PlanOutcome[Written], *, as_json: bool) -> None:
     """Show what applying one plan came to, or would."""
-    from offsetwise import DryRun, files
+    from offsetwise import files
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan import refusals
@@ -43,12 +44,12 @@ def written(outcome: PlanOutcome[Written], *, as_json: bool) -> None:
             None
             if result is None
             else documents.dump(result)
-            if isinstance(result, DryRun)
+            if isinstance(result, offsetwise.DryRun)
             else files.dump(result.document),
         )
         return
     heading(outcome)
-    if isinstance(result, DryRun):
+    if isinstance(result, offsetwise.DryRun):
         render_apply.dry_run(stdout(), result)
     elif result is not None:
         receipt = result.document

@@ -25,7 +25,6 @@ from offsetwise.wording import many
 from offsetwise.wording.verdicts import Tone, Verdict
 
 COMPARE_PAGE: Final = "pages/explore/compare.py"
-DRAFT_PAGE: Final = "pages/plan/draft.py"
 REVIEW_PAGE: Final = "pages/plan/review.py"
 WITHOUT: Final = "in no wave"
 _OF: Final = "of"

@@ -36,17 +36,11 @@ from offsetwise.wording.verdicts import Tone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Off:
-    why: str
-    fix: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Offs:
     """Why the buttons of a decision are off; None for one that is on."""
 
-    approve: Off | None
-    reject: Off | None
+    approve: NotAllowed | None
+    reject: NotAllowed | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +100,8 @@ def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> 
     """
     plan = sheet.row.id
     off = _off(seat, sheet, overtaken=overtaken)
-    stale = (
-        None if not observed.drifts else Off(why="the plan is stale.", fix=f"Ask {_author(sheet)} to draft it again.")
-    )
+    author = sheet.versions[-1].by.name
+    stale = NotAllowed(why="the plan is stale.", fix=f"Ask {author} to draft it again.") if observed.drifts else None
     offs = Offs(approve=off or stale, reject=off)
     with guard.block("typed"), observed.typed:
         if offs.approve is None:
@@ -221,21 +214,23 @@ def _verdicts(sheet: Sheet, offs: Offs) -> None:
     )
 
 
-def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> Off | None:
+def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> NotAllowed | None:
     """Return why nobody, or not this person, decides now. The board asks everything again when they do."""
     refused = seat.board.why_not(seat.person, Verb.APPROVE, sheet.row.id)
     if refused is not None:
-        return Off(why=refused.why, fix=refused.fix)
+        return refused
     closed = plan_status.closed(sheet)
     if closed is not None:
-        return Off(why=f"{closed[0]}.", fix=closed[1])
+        return NotAllowed(why=f"{closed[0]}.", fix=closed[1])
     person = seat.person
     if person is not None:
         own = (person.issuer, person.subject)
         if any((row.by.issuer, row.by.subject) == own for row in sheet.status.counted):
-            return Off(why="you approved it already.", fix="Another person has to approve too.")
+            return NotAllowed(why="you approved it already.", fix="Another person has to approve too.")
     if overtaken:
-        return Off(why="a newer version came while you looked.", fix="Look at what it changes, and go on with it.")
+        return NotAllowed(
+            why="a newer version came while you looked.", fix="Look at what it changes, and go on with it."
+        )
     return None
 
 
@@ -265,10 +260,6 @@ def _withdrawal(seat: Seat, sheet: Sheet) -> None:
 
 def _may(seat: Seat, verb: Verb, plan: int) -> bool:
     return seat.board.why_not(seat.person, verb, plan) is None
-
-
-def _author(sheet: Sheet) -> str:
-    return sheet.versions[-1].by.name
 
 
 def remark_key(plan: int) -> str:

@@ -96,8 +96,7 @@ def _plan(seat: board.Seat, sheet: Sheet) -> None:
     st.html(_STYLE)
     with guard.block("standing"):
         _status(sheet)
-    known = naming.migration_of(sheet.row, answers.current().offered)
-    where = Destination() if known is None else known.destination
+    where = naming.destination_of(sheet.row, answers.current().offered)
     if sheet.status.mark is SheetMark.APPROVED:
         with guard.block("kit"):
             _kit(seat, sheet, where)
@@ -126,15 +125,19 @@ def _kit(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
             key="download-kit",
             on_click="ignore",
         )
-        with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
-            st.code(file.sha256, language=None, wrap_lines=True)
-            st.markdown(":gray[Where it arrived, shows whether it is whole:]")
-            blocks.command(checking(file.export, file.sha256))
+        _sha256(file)
         st.markdown(
             f":gray[{size(len(file.export.content))}: the plan, {many(len(sheet.status.counted), 'approval')}, and a "
             "README with these commands.]",
             width="content",
         )
+
+
+def _sha256(file: File) -> None:
+    with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
+        st.code(file.sha256, language=None, wrap_lines=True)
+        st.markdown(":gray[Where it arrived, shows whether it is whole:]")
+        blocks.command(checking(file.export, file.sha256))
 
 
 def kit_of(seat: board.Seat, sheet: Sheet, destination: Destination) -> File:
@@ -236,10 +239,7 @@ def _described(kind: ExportKind, plan: Plan) -> tuple[str, str]:
 def _file(file: File) -> None:
     name = file.export.name
     with downloads.to_the_right_of(f"`{name}`  \n:gray[{size(len(file.export.content))}]"):
-        with st.popover(f"SHA-256 `{file.sha256[:8]}`"):
-            st.code(file.sha256, language=None, wrap_lines=True)
-            st.markdown(":gray[Where it arrived, shows whether it is whole:]")
-            blocks.command(checking(file.export, file.sha256))
+        _sha256(file)
         downloads.button(
             "Download",
             name,

@@ -7,15 +7,15 @@ the session ends when the browser leaves for the identity provider. Only a page 
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
+
+from offsetwise.recent import Recent
 
 KEPT_S: Final = 600
 MOST: Final = 1_000
@@ -32,24 +32,15 @@ class RequestedPage:
     """On the monotonic clock."""
 
 
-class Wishes:
-    """What browsers wanted before they went to sign in. Bounded; safe to use from several threads."""
+class Wishes(Recent[str, RequestedPage]):
+    """What browsers wanted before they went to sign in."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pages: OrderedDict[str, RequestedPage] = OrderedDict()
+        super().__init__(MOST)
 
-    def keep(self, browser: str, requested: RequestedPage) -> None:
-        with self._lock:
-            self._pages[browser] = requested
-            self._pages.move_to_end(browser)
-            while len(self._pages) > MOST:
-                self._pages.popitem(last=False)
-
-    def take(self, browser: str, now_s: float) -> RequestedPage | None:
+    def take_at(self, browser: str, now_s: float) -> RequestedPage | None:
         """Return the last wish of a browser, once; None where there is none or it is too old."""
-        with self._lock:
-            result = self._pages.pop(browser, None)
+        result = self.take(browser)
         return result if result is not None and now_s < result.until_s else None
 
 
@@ -75,7 +66,7 @@ def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_i
     browser = browser_of(st.context.cookies.get(_COOKIE))
     if not signed_in or chosen.url_path or browser is None:
         return
-    requested = _wishes.take(browser, time.monotonic())
+    requested = _wishes.take_at(browser, time.monotonic())
     target = None if requested is None else next((page for page in pages if page.url_path == requested.path), None)
     if requested is not None and target is not None:
         st.switch_page(target, query_params=dict(requested.query))

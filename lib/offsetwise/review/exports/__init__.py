@@ -113,22 +113,19 @@ def _approval_files(digest: str, marks: Mapping[bytes, SheetMark]) -> tuple[Expo
     )
 
 
-def commands(
-    digest: str, *, approvals: int, mark: SheetMark, migration_file: str = "migration.yaml", output: str | None = None
-) -> tuple[str, ...]:
+def commands(digest: str, *, approvals: int, mark: SheetMark, output: str | None = None) -> tuple[str, ...]:
     """Return the exact commands that try, apply and verify an exported plan, in this order, as far as they may be run.
 
     Args:
         digest: The plan's.
         approvals: How many approvals were exported.
         mark: What the plan's file says: a draft is only tried, and what was applied only verified.
-        migration_file: What the migration file is called where it is applied.
         output: Where a copy or a file is written; None where no target takes that.
     """
     name = f"plan-{digest[:8]}"
     written = "" if output is None else f" --output {quote(output)}"
-    dry = f"offsetwise apply {_begin(mark)}{name}.json --migration {migration_file}{written}"
-    verify = f"offsetwise verify {name}.receipt.json --migration {migration_file}"
+    dry = f"offsetwise apply {_begin(mark)}{name}.json --migration migration.yaml{written}"
+    verify = f"offsetwise verify {name}.receipt.json --migration migration.yaml"
     if mark is not SheetMark.APPROVED:
         return (verify,) if mark is SheetMark.APPLIED else (dry,)
     signed = "".join(f" --approval {name}.approval-{number}.json" for number in range(1, approvals + 1))

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -13,6 +11,7 @@ from offsetwise.model import Plan
 from offsetwise.plan.drift import Drift
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sets.file import read_plan_set
+from offsetwise.recent import Recent
 from offsetwise.review.allowing import Verb
 from offsetwise.review.answers import NotAllowed
 from offsetwise.review.attempt import written
@@ -58,8 +57,7 @@ class SetsBoard(PlansView):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._sets: OrderedDict[str, tuple[Plan, ...]] = OrderedDict()
-        self._sets_lock = Lock()
+        self._sets: Recent[str, tuple[Plan, ...]] = Recent(KEPT_SETS)
 
     # ----------------------------------------------------------------------- to look at
 
@@ -108,19 +106,14 @@ class SetsBoard(PlansView):
             )
 
     def _plans_of(self, reader: StoreLook, row: SetRow) -> tuple[Plan, ...]:
-        with self._sets_lock:
-            if row.digest in self._sets:
-                self._sets.move_to_end(row.digest)
-                return self._sets[row.digest]
-        plans = tuple(
+        kept = self._sets.get(row.digest)
+        if kept is not None:
+            return kept
+        plans = (
             read_plan(reader.content(member.version), subject=f"version {member.number} of plan {member.plan}")
             for member in row.members
         )
-        with self._sets_lock:
-            self._sets[row.digest] = plans
-            while len(self._sets) > KEPT_SETS:
-                self._sets.popitem(last=False)
-        return plans
+        return self._sets.keep(row.digest, tuple(plans))
 
     def why_not_set(self, person: Person | None, verb: Verb, sheet: SetSheet) -> Refusal | None:
         """Return why somebody may not do this with a set at this moment; None if they may. See `why_not`."""
@@ -238,7 +231,8 @@ class SetsBoard(PlansView):
             raise
         except OffsetwiseError as error:
             refused = NotAllowed(why=error.problem, fix=error.fix)
-        self._record_refusal(verb, person, digest, refused)
+        answer = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")
+        self._record(answer, f"To {verb} a set of plans", verb, person, None, digest)
         return refused
 
     def _steps(self, person: Person | None, change: Change) -> Steps:
@@ -251,15 +245,28 @@ class SetsBoard(PlansView):
             demo_key=self._demo_key,
         )
 
-    def _record_refusal(self, verb: Verb, person: Person | None, digest: str, refused: Refusal) -> None:
-        answer = refused if isinstance(refused, NotAllowed) else NotAllowed(why=f"{refused.job}: {refused.why}", fix="")
-        with self._reviews.changing(f"To {verb} a set of plans") as change:
+    def _record(  # noqa: PLR0917 - all that is written down of it
+        self, answer: NotAllowed, what: str, verb: Verb, person: Person | None, plan: int | None, digest: str | None
+    ) -> None:
+        """Write down that something was refused, where what was begun of it is undone."""
+        with self._reviews.changing(what) as change:
             try:
                 rules = self._rules()
             except ConfigError:
                 rules = None
-            at = self._clock()
-            change.record(written(verb, person, answer, rules=rules, at=at, plan=None, digest=digest, before=None))
+            row = None if plan is None else change.plan(plan)
+            change.record(
+                written(
+                    verb,
+                    person,
+                    answer,
+                    rules=rules,
+                    at=self._clock(),
+                    plan=row,
+                    digest=digest,
+                    before=None if row is None else row.state,
+                )
+            )
 
 
 def _is_of_set(envelope: bytes) -> bool:

@@ -23,7 +23,7 @@ from offsetwise.review.sets.answers import (
     refusal,
 )
 from offsetwise.review.sets.steps import Steps
-from offsetwise.store.review_rows import SetMember, SetRow, State
+from offsetwise.store.review_rows import PlanRow, SetMember, SetRow, State
 from offsetwise.wording.irreversible import confirmation
 
 NO_SET = NotAllowed(why="There is no such set of plans here.", fix="Choose one from the list.")
@@ -90,11 +90,15 @@ def _submitted(steps: Steps, entry: PlanOfSet, plan: int) -> RefusedOf | None:
     return refused
 
 
-def _member(steps: Steps, plan: int) -> SetMember:
+def _row(steps: Steps, plan: int) -> PlanRow:
     row = steps.change.plan(plan)
     if row is None:
         raise AssertionError("a plan that was there is not")
-    newest = steps.change.version(plan, row.number)
+    return row
+
+
+def _member(steps: Steps, plan: int) -> SetMember:
+    newest = steps.change.version(plan, _row(steps, plan).number)
     return SetMember(plan=plan, version=newest.id, number=newest.number, digest=newest.digest)
 
 
@@ -139,12 +143,12 @@ def submit_again(steps: Steps, number: int) -> SubmitSetAnswer:
     entries, members, refused = [], [], [*document.refused]
     for entry, member in zip(document.plans, row.members, strict=True):
         newest = _member(steps, member.plan)
-        state = _state(steps, member.plan)
+        state = _row(steps, member.plan).state
         if state in (State.DRAFT, State.SUBMITTED, State.APPROVED):
             failed = _submitted_again(steps, replace(entry, digest=newest.digest), newest, state)
             if failed is not None:
                 return failed
-        if _state(steps, member.plan) is not State.SUBMITTED:
+        if _row(steps, member.plan).state is not State.SUBMITTED:
             problem, next_step = _why_left_out(member.plan, state)
             refused.append(RefusedJob(job=entry.job, error="PlanError", problem=problem, fix=next_step))
             continue
@@ -161,20 +165,10 @@ def _why_left_out(plan: int, state: State) -> tuple[str, str]:
     return f"Plan {plan} is {state}, so it is in this set no more.", next_step
 
 
-def _state(steps: Steps, plan: int) -> State:
-    row = steps.change.plan(plan)
-    if row is None:
-        raise AssertionError("a plan that was there is not")
-    return row.state
-
-
 def _submitted_again(steps: Steps, entry: PlanOfSet, newest: SetMember, state: State) -> RefusedOf | None:
     """Submit a plan unless it waits for decisions, or is approved; return why that is not possible."""
-    row = steps.change.plan(newest.plan)
-    if row is None:
-        raise AssertionError("a plan that was there is not")
     version = steps.change.version(newest.plan, newest.number)
-    result = steps.attempt(Verb.SUBMIT, newest.plan, newest.digest).status(row, version)
+    result = steps.attempt(Verb.SUBMIT, newest.plan, newest.digest).status(_row(steps, newest.plan), version)
     if state is not State.DRAFT and not result.expired:
         return None
     return _submitted(steps, entry, newest.plan)
@@ -187,7 +181,7 @@ def withdraw(steps: Steps, number: int) -> WithdrawSetAnswer:
     document = read_plan_set(steps.change.set_content(number), subject=f"set {number}")
     count = 0
     for entry, member in zip(document.plans, row.members, strict=True):
-        if not _state(steps, member.plan).open:
+        if not _row(steps, member.plan).state.open:
             continue
         steps.next()
         attempt = steps.attempt(Verb.WITHDRAW, member.plan, member.digest)

@@ -136,11 +136,6 @@ def starts(migration: str, side: Cluster, partition: TopicPartition) -> tuple[Mo
     return tuple(moments[-1:] if len(moments) > 1 and moments[-1].offset < moments[0].offset else moments)
 
 
-def forget() -> None:
-    with _lock:
-        _readings.clear()
-
-
 def _starts(answer: HeldCluster) -> Starts:
     snapshot = answer.value.snapshot
     at_ms = int(datetime.fromisoformat(snapshot.taken_at).timestamp() * 1000)

@@ -6,7 +6,7 @@ from typing import Final
 from offsetwise.console import answers
 from offsetwise.console.reader import Offered
 from offsetwise.console.widgets.escaping import cut
-from offsetwise.review.exports import job_of
+from offsetwise.review.exports import Destination, job_of
 from offsetwise.store.review_rows import PlanRow, SetRow
 from offsetwise.wording import many
 
@@ -24,8 +24,7 @@ def job_name(row: PlanRow, offered: Iterable[Offered]) -> str:
         row: The plan.
         offered: The migrations of this console, whose names of checkpoints come before their folders'.
     """
-    known = migration_of(row, offered)
-    return shortened(job_of(row.moves, () if known is None else known.destination.checkpoints))
+    return shortened(job_of(row.moves, destination_of(row, offered).checkpoints))
 
 
 def set_name(row: SetRow) -> str:
@@ -33,11 +32,10 @@ def set_name(row: SetRow) -> str:
     return f"Set {row.id} · {shortened(of)}"
 
 
-def migration_of(row: PlanRow | SetRow, offered: Iterable[Offered]) -> Offered | None:
-    """Return the migration of a plan; None where this console was started without it."""
-    return next(
-        (migration for migration in offered if migration.name in (row.migration, f"{row.migration} (sample)")), None
-    )
+def destination_of(row: PlanRow | SetRow, offered: Iterable[Offered]) -> Destination:
+    """Return what the migration file of a plan says of where it goes; nothing where the console has no such file."""
+    names = (row.migration, f"{row.migration} (sample)")
+    return next((migration.destination for migration in offered if migration.name in names), Destination())
 
 
 def shortened(name: str) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import Final
 
 import streamlit as st
 
 from offsetwise.console.board import Seat
 from offsetwise.console.server import guard
+from offsetwise.recent import Recent
 
 _MOST: Final = 200
-"""Remarks kept; of more, those that were written first are dropped."""
+"""Remarks kept; of more, those that were looked at longest ago are dropped."""
 _LONGEST: Final = 20_000
 """Characters of one."""
 _WHO: Final = "last-seat"
-_lock: Final = threading.Lock()
-_texts: Final[OrderedDict[tuple[str, int | str], str]] = OrderedDict()
+_texts: Final[Recent[tuple[str, int | str], str]] = Recent(_MOST)
 
 
 def sits(seat: Seat) -> None:
@@ -35,15 +33,12 @@ def keep(plan: int | str, text: str) -> None:
     if who is None:
         return
     st.session_state[guard.UNSENT] = bool(text.strip())
-    with _lock:
-        _texts.pop((who, plan), None)
-        if text.strip():
-            _texts[who, plan] = text[:_LONGEST]
-        while len(_texts) > _MOST:
-            _texts.popitem(last=False)
+    if text.strip():
+        _texts.keep((who, plan), text[:_LONGEST])
+    else:
+        _texts.take((who, plan))
 
 
 def of(plan: int | str) -> str:
     who: str | None = st.session_state.get(_WHO)
-    with _lock:
-        return _texts.get((who or "", plan), "")
+    return _texts.get((who or "", plan)) or ""

@@ -210,8 +210,7 @@ def _kit(
 def _export(seat: Seat, sheet: SetSheet) -> None:
     if sheet.status.mark is not SheetMark.APPROVED:
         return
-    known = naming.migration_of(sheet.row, answers.current().offered)
-    where = Destination() if known is None else known.destination
+    where = naming.destination_of(sheet.row, answers.current().offered)
     approvals = tuple(row.nonce for member in sheet.members for row in member.status.counted)
     kit = _kit(sheet.digest, approvals, where, seat, sheet.row.id)
     with st.container(border=True):

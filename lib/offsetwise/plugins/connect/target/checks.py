@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
 from offsetwise.config import Migration
 from offsetwise.errors import ApplyError, GroupActiveError, RunningQueryError, StalePlanError
-from offsetwise.model import Cluster, GroupState, Plan, Snapshot, Target, WrittenOffset
+from offsetwise.model import Cluster, GroupState, Plan, Snapshot, Target, TopicPartition, WrittenOffset
 from offsetwise.model.clusters import has_members
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plugins.connect.engine.reading import Connector
@@ -17,6 +17,7 @@ from offsetwise.streams.reader import read_cluster
 from offsetwise.wording import first_of
 
 _NAMED: Final = 12
+Offsets: TypeAlias = Mapping[TopicPartition, int | None]
 
 
 def require_stopped(connector: Connector, effect: str) -> None:
@@ -71,10 +72,7 @@ def offsets_to_write(plan: Plan, target: Target, connector: Connector) -> tuple[
     """
     before = offsets_before(plan, target)
     if before != connector.offsets:
-        apart = sorted(at for at in {*before, *connector.offsets} if before.get(at) != connector.offsets.get(at))
-        rows = [
-            f"{at} at {offset_text(connector.offsets.get(at))}, reviewed {offset_text(before.get(at))}" for at in apart
-        ]
+        rows = apart(connector.offsets, before, "reviewed")
         raise _stale(connector, f"the offsets that were reviewed, found others: {some_of(rows)}")
     return tuple(
         WrittenOffset(topic=at.topic, partition=at.partition, offset=offset, before=before.get(at))
@@ -162,10 +160,7 @@ def require_same(connector: Connector, group: GroupState | None) -> None:
     """
     commits = {} if group is None else group.commits
     if group is not None and connector.offsets and commits != connector.offsets:
-        apart = sorted(at for at in {*commits, *connector.offsets} if commits.get(at) != connector.offsets.get(at))
-        rows = [
-            f"{at} at {offset_text(commits.get(at))}, there {offset_text(connector.offsets.get(at))}" for at in apart
-        ]
+        rows = apart(commits, connector.offsets, "there")
         raise reads_another_cluster(connector, f"has {some_of(rows)}. Nothing was written")
 
 
@@ -176,6 +171,15 @@ def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
         fix="Let the connector read the new cluster (bootstrap.servers of its workers, or of consumer.override and "
         "admin.override), then draft the plan again. Roll back what was written.",
     )
+
+
+def apart(found: Offsets, expected: Offsets, word: str) -> list[str]:
+    """Return of each partition in which two differ where it was found, and behind a word where it is to be."""
+    return [
+        f"{at} at {offset_text(found.get(at))}, {word} {offset_text(expected.get(at))}"
+        for at in sorted({*found, *expected})
+        if found.get(at) != expected.get(at)
+    ]
 
 
 def some_of(rows: list[str]) -> str:

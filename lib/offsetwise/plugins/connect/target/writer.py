@@ -35,6 +35,7 @@ ReadNew = Callable[[Migration, Plan, str], Snapshot]
 class ConnectorWriter(Writer):
     migration: Migration
     read_new: ReadNew = checks.read_new
+    taken_back = StepStanding.AS_WRITTEN
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
         """Preview the offsets that the connector would have. Nothing is written.
@@ -74,9 +75,7 @@ class ConnectorWriter(Writer):
             journal.begin(context.step, step)
         note = change(connector, {offset.topic_partition: offset.offset for offset in step.offsets})
         self._require_written(plan, target, step.offsets)
-        done = replace(step, told=f"{step.told}{note}")
-        journal.done(context.step, done)
-        return done
+        return journal.done(context.step, replace(step, told=f"{step.told}{note}"))
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Put back the offsets that were reviewed, as long as nobody has changed them since.
@@ -108,9 +107,7 @@ class ConnectorWriter(Writer):
         sentence = (
             f"Connector {connector.name!r} has the offsets that it had before, in {many(len(before), 'partition')}."
         )
-        undone = replace(step, state=StepState.UNDONE, told=sentence)
-        journal.undone(context.step, undone)
-        return undone
+        return journal.taken_back(context.step, step, sentence)
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
         try:
@@ -125,16 +122,8 @@ class ConnectorWriter(Writer):
             return SeenPlace(standing=StepStanding.AS_WRITTEN, told=f"{connector.uri} has the offsets of this step.")
         if not any(offset is not None for offset in now.values()):
             return SeenPlace(standing=StepStanding.ABSENT, told=f"{connector.uri} has no offset of these partitions.")
-        apart = [
-            f"{at} at {checks.offset_text(now[at])}, expected {checks.offset_text(expected[at])}"
-            for at in sorted(now)
-            if now[at] != expected[at]
-        ]
+        apart = checks.apart(now, expected, "expected")
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{connector.uri}: {checks.some_of(apart)}.")
-
-    def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        observation = self.look(plan, undone, context)
-        return None if observation.standing is StepStanding.AS_WRITTEN else observation.told
 
     def _read(self, plan: Plan, target: Target, *, anywhere: bool = False) -> Connector:
         """Read the connector, which must be the reviewed one and stopped."""

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Final
 from offsetwise.config import JobTraits
 from offsetwise.findings import Stage, finding
 from offsetwise.findings.migration import MOVE_THE_OTHERS
-from offsetwise.model import Checkpoint, Comparison, Problem, Severity
+from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep, Severity
+from offsetwise.plan.recorded import edited
 from offsetwise.plan.refusals import instead_of_copy, no_checkpoint, no_state_to_copy, sources
+from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plugins.flink.engine.details import FlinkDetails, flink_details
 from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.engine.findings import checkpoint_unaligned
+from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
 from offsetwise.ports.stream import is_of_several_clusters
 
 if TYPE_CHECKING:
@@ -67,6 +70,21 @@ def against_savepoint(
         yield checkpoint_unaligned.problem(message)
     yield from state_elsewhere(checkpoint)
     yield from several_clusters(checkpoint)
+
+
+class SavepointCopyTarget(OutputTarget):
+    """A type of target that edits a savepoint in a copy."""
+
+    role = TargetRole.STATE
+    patches = (FLINK_OPERATOR,)
+
+    job = staticmethod(job_module)
+
+    def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
+        yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+
+    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
+        return edited(plan, digest, step)
 
 
 def several_clusters(checkpoint: Checkpoint) -> Iterator[Problem]:

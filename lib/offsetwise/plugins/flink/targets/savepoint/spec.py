@@ -6,25 +6,22 @@ from typing import Final
 
 from offsetwise.config import JobTraits
 from offsetwise.findings.target_position import no_position
-from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep
-from offsetwise.plan.recorded import edited
+from offsetwise.model import Checkpoint, Comparison, Plan, Problem
 from offsetwise.plan.refusals import subscription
 from offsetwise.plan.settings import MarkSettings
-from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
+from offsetwise.plan.target import OFFSETS
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.plugins.flink.engine.details import FlinkDetails
 from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.engine.source import INITIALIZER, LEGACY_STATE
 from offsetwise.plugins.flink.targets.kinesis.spec import STREAM, against_edit, against_legacy
-from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
 from offsetwise.plugins.flink.targets.spec import (
     KEEP_NAME,
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
     STOP,
     WRITE_ELSEWHERE,
-    against_savepoint,
-    job_module,
+    SavepointCopyTarget,
 )
 
 _NAME: Final = "flink-savepoint"
@@ -105,21 +102,18 @@ _PRODUCERS_FIRST: Final = replace(
 )
 
 
-class SavepointTarget(OutputTarget):
+class SavepointTarget(SavepointCopyTarget):
     """A copy of a Flink savepoint, edited. The old folder stays as it is."""
 
     name = _NAME
     label = "Flink savepoint, edited in a copy"
-    role = TargetRole.STATE
-    patches = (FLINK_OPERATOR,)
-    job = staticmethod(job_module)
     streams = frozenset({OFFSETS, STREAM})
     moves_one_of_several = True
     parameters = MarkSettings
     ways = (_EDIT, _RENAME, _PRODUCERS_FIRST)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+        yield from super().objections(comparison, job, sink_rewound=sink_rewound)
         checkpoint = comparison.checkpoint
         if checkpoint is not None and isinstance(checkpoint.details, FlinkDetails):
             legacy = {
@@ -131,9 +125,6 @@ class SavepointTarget(OutputTarget):
             yield from _without_offset(checkpoint, legacy)
             yield from _other_name_of_legacy(comparison, legacy)
         yield from against_legacy(comparison)
-
-    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        return edited(plan, digest, step)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         return against_edit(plan)

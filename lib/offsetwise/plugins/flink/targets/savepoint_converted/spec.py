@@ -4,18 +4,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.config import JobTraits
-from offsetwise.model import Comparison, Plan, Problem, ReceiptStep
-from offsetwise.plan.recorded import edited
+from offsetwise.model import Comparison, Plan, Problem
 from offsetwise.plan.refusals import shards_unknown
 from offsetwise.plan.settings import Recorded
-from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.flink.engine.details import FlinkDetails
 from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.targets.kinesis.settings import StreamSettings, stated
 from offsetwise.plugins.flink.targets.kinesis.spec import against_places, arn_of, is_legacy, new_savepoint
-from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
-from offsetwise.plugins.flink.targets.spec import START_FROM_COPY, STOP, against_savepoint, job_module, no_savepoint
+from offsetwise.plugins.flink.targets.spec import (
+    START_FROM_COPY,
+    STOP,
+    SavepointCopyTarget,
+    no_savepoint,
+)
 from offsetwise.plugins.kinesis.stream.spec import SPEC as STREAM
 from offsetwise.plugins.kinesis.targets.spec import against_other_shards, is_to_another_stream
 
@@ -56,20 +58,17 @@ _WAY: Final = Way(
 )
 
 
-class SavepointConvertedTarget(OutputTarget):
+class SavepointConvertedTarget(SavepointCopyTarget):
     """A copy of a Flink savepoint whose legacy consumer of Kinesis has become a KinesisStreamsSource."""
 
     name = _NAME
     label = "Flink savepoint, its legacy consumer of Kinesis converted in a copy"
-    role = TargetRole.STATE
-    patches = (FLINK_OPERATOR,)
-    job = staticmethod(job_module)
     streams = frozenset({STREAM.name})
     parameters = StreamSettings
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+        yield from super().objections(comparison, job, sink_rewound=sink_rewound)
         details = None if comparison.checkpoint is None else comparison.checkpoint.details
         if isinstance(details, FlinkDetails) and not is_legacy(details):
             message = "The savepoint has no state of the legacy FlinkKinesisConsumer."
@@ -77,9 +76,6 @@ class SavepointConvertedTarget(OutputTarget):
 
     def stated(self, plan: Plan) -> Recorded:
         return stated(plan.savepoint)
-
-    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        return edited(plan, digest, step)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         yield from against_places(plan)

@@ -6,22 +6,19 @@ from typing import Final
 from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
 from offsetwise.findings import Stage, finding
-from offsetwise.model import Checkpoint, Comparison, Plan, Problem, ReceiptStep, Severity, Target
-from offsetwise.plan.recorded import edited
+from offsetwise.model import Checkpoint, Comparison, Problem, Severity, Target
 from offsetwise.plan.request import unfit
 from offsetwise.plan.settings import MarkSettings
-from offsetwise.plan.target import OutputTarget, TargetRole, target_type
+from offsetwise.plan.target import TargetRole, target_type
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.flink.engine.details import FlinkDetails
 from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.engine.source import READER_STATE
-from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
 from offsetwise.plugins.flink.targets.spec import (
     START_FROM_COPY,
     START_FROM_COPY_IN_SQL,
     STOP,
-    against_savepoint,
-    job_module,
+    SavepointCopyTarget,
     whose_group,
 )
 from offsetwise.ports.stream import has_offsets
@@ -75,19 +72,16 @@ _WAY: Final = Way(
 )
 
 
-class SavepointWithoutSourcesTarget(OutputTarget):
+class SavepointWithoutSourcesTarget(SavepointCopyTarget):
     """A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
 
     name = _NAME
     label = "Flink savepoint, its sources' state dropped in a copy"
-    role = TargetRole.STATE
-    patches = (FLINK_OPERATOR,)
-    job = staticmethod(job_module)
     parameters = MarkSettings
     ways = (_WAY,)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        yield from against_savepoint(comparison, job, sink_rewound=sink_rewound)
+        yield from super().objections(comparison, job, sink_rewound=sink_rewound)
         if comparison.checkpoint is not None:
             yield from source_keeps_more(comparison.checkpoint)
 
@@ -99,9 +93,6 @@ class SavepointWithoutSourcesTarget(OutputTarget):
                 "no other target",
                 fix="Add --target consumer-group:GROUP, or --target starting-offsets.",
             )
-
-    def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        return edited(plan, digest, step)
 
 
 TYPE: Final = SavepointWithoutSourcesTarget()

@@ -79,6 +79,7 @@ __all__ = ["AT_ONCE", "GroupWriter", "verify", "writer"]
 @dataclass(frozen=True, slots=True)
 class GroupWriter(Writer):
     port: GroupPort
+    taken_back = StepStanding.AS_WRITTEN
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
         """Return which offsets would be committed, and what is committed now. Nothing is written.
@@ -219,9 +220,7 @@ class GroupWriter(Writer):
         message = f"Group {name!r} is committed as it was before, in {len(step.offsets):,} partitions."
         if before and record.intended is None:
             message += " Without metadata: only the journal of the application has it."
-        undone = replace(step, state=StepState.UNDONE, told=message)
-        journal.undone(context.step, undone)
-        return undone
+        return journal.taken_back(context.step, step, message)
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
         name = group_of(step.target)
@@ -247,10 +246,6 @@ class GroupWriter(Writer):
         return SeenPlace(
             standing=StepStanding.CHANGED, told=f"Group {name!r} is committed otherwise. {some_of(moved)}."
         )
-
-    def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        result = self.look(plan, undone, context)
-        return None if result.standing is StepStanding.AS_WRITTEN else result.told
 
     def _commit(
         self,

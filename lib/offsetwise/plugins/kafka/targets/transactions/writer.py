@@ -104,8 +104,7 @@ class SinkWriter(Writer):
                 if reply.code != 0:
                     self._require_ended(plan, number, port, reply)
             _verify(plan, port)
-        journal.done(context.step, intended)
-        return intended
+        return journal.done(context.step, intended)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:  # noqa: ARG002 - the protocol's
         """Refuse: there is no way back.

@@ -111,8 +111,7 @@ class LeaseWriter(Writer):
                 current = require_stopped(table, read_leases(table), self.wait)
         changes = [_change(plan, lease, current) for lease in intended.leases]
         _carry_out(table, current, changes)
-        journal.done(context.step, intended)
-        return intended
+        return journal.done(context.step, intended)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
         """Put every row back as it was, where it is as this plan wrote it.
@@ -136,9 +135,7 @@ class LeaseWriter(Writer):
             table, leases, [LeaseChange(key=change.key, before=change.after, after=change.before) for change in forth]
         )
         message = f"{many(len(step.leases), 'lease')} of the application {table.name!r} are as they were before."
-        undone = replace(step, state=StepState.UNDONE, told=message)
-        journal.undone(context.step, undone)
-        return undone
+        return journal.taken_back(context.step, step, message)
 
     def _deleted(self, plan: Plan, step: ReceiptStep, context: Context, table: LeaseTable) -> ReceiptStep:
         """Delete the table that this plan created, where nothing but its own leases is in it; raises as `undo`."""
@@ -159,9 +156,7 @@ class LeaseWriter(Writer):
             journal.undoing(context.step)
             table.until_gone(self.wait)
         message = f"The table {table.name!r} is deleted: there was none before."
-        undone = replace(step, state=StepState.UNDONE, told=message)
-        journal.undone(context.step, undone)
-        return undone
+        return journal.taken_back(context.step, step, message)
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
         table = self.connect(step.target.group or "")

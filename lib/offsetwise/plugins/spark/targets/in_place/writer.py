@@ -120,7 +120,7 @@ class InPlaceWriter(Writer):
                 _withdraw(checkpoint, context)
             if keep is not None:
                 disk.remove_tree(below(checkpoint, keep))
-                disk.sync_folder(checkpoint)
+                disk.sync(checkpoint)
             journal.undone(context.step, undone)
         return undone
 
@@ -199,12 +199,12 @@ def _stage(plan: Plan, target: Target, checkpoint: str, context: Context) -> Rec
             original, backup = below(checkpoint, path), below(checkpoint, f"{keep}/{_BEFORE}/{path}")
             if not disk.link(original, backup):
                 disk.copy(original, backup)
-                disk.sync_file(backup)
+                disk.sync(backup)
             if path in after:
                 disk.write_new(below(checkpoint, f"{keep}/{_AFTER}/{path}"), after[path], like=original)
         for folder in sorted({keep, f"{keep}/{_BEFORE}", f"{keep}/{_AFTER}", *folders}, reverse=True):
-            disk.sync_folder(below(checkpoint, folder))
-        disk.sync_folder(checkpoint)
+            disk.sync(below(checkpoint, folder))
+        disk.sync(checkpoint)
         journal.note(context.step, staged="yes")
     except BaseException:
         _try_to_withdraw(checkpoint, context)
@@ -240,7 +240,7 @@ def _swap(checkpoint: str, step: ReceiptStep, context: Context) -> None:
         _sync(checkpoint, (file.path for file in step.files), context)
         _remove_guard(guard, keep, context)
         disk.remove_tree(staging)
-        disk.sync_folder(below(checkpoint, keep))
+        disk.sync(below(checkpoint, keep))
 
 
 def _put_guard(checkpoint: str, guard: str, keep: str, context: Context) -> None:
@@ -263,19 +263,19 @@ def _put_guard(checkpoint: str, guard: str, keep: str, context: Context) -> None
             "Nothing was written.",
             fix="Stop the query, or wait for the other application; then compare again.",
         ) from error
-    context.disk.sync_folder(os.path.dirname(guard))
+    context.disk.sync(os.path.dirname(guard))
 
 
 def _remove_guard(guard: str, keep: str, context: Context) -> None:
     if bytes_of(guard) == f"{_GUARD}{keep}\n".encode():
         context.disk.remove(guard)
-        context.disk.sync_folder(os.path.dirname(guard))
+        context.disk.sync(os.path.dirname(guard))
 
 
 def _sync(checkpoint: str, paths: Iterable[str], context: Context) -> None:
     for folder in sorted({os.path.dirname(below(checkpoint, path)) for path in paths}):
         if os.path.isdir(folder):
-            context.disk.sync_folder(folder)
+            context.disk.sync(folder)
 
 
 def _refuse_foreign(checkpoint: str, step: ReceiptStep, keep: str) -> None:

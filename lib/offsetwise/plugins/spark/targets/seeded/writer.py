@@ -71,7 +71,7 @@ class SeededWriter(Writer):
             for name, content in files.items():
                 context.disk.write_new(below(folder, name), content)
             for parent in (source, sources):
-                context.disk.sync_folder(parent)
+                context.disk.sync(parent)
 
         return publish(output, intended, context, build)
 
