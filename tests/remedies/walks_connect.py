@@ -11,7 +11,8 @@ from offsetwise import workflow
 from offsetwise.apply.reversal import rollback
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.model import Cluster, GroupOffset, GroupState, Problem
+from offsetwise.findings import judge_migration
+from offsetwise.model import Cluster, Finding, GroupOffset, GroupState, Problem
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.target import target_type
 from offsetwise.plugins.connect import survey
@@ -151,8 +152,8 @@ def connector_group_with_members(scene: Scene) -> Steps:
     read = read_checkpoint(uri(worker.host))
     cases = [migration_case(checkpoint=changed(read), committed=group)]
 
-    def judged() -> tuple[Problem, ...] | None:
-        return tuple(connector_group(cases[-1])) or None
+    def judged() -> tuple[Finding, ...] | None:
+        return tuple(found for found in judge_migration(cases[-1]) if found.code == connector_group.code) or None
 
     return Steps(judged, lambda: cases.append(replace(cases[0], committed=replace(group, state="Empty"))))
 

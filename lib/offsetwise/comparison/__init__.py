@@ -331,6 +331,7 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
     findings = judge(
         Case(
             row=row,
+            stream=scene.migration.source.stream,
             old_topic=scene.topics[Cluster.OLD].get(position.topic),
             new_topic=scene.topics[Cluster.NEW].get(position.new_topic),
             of_group=position.of.of_group,
@@ -360,7 +361,7 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
 def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs_to: BelongsTo) -> MigrationCase:
     names = sorted({(row.topic, row.new_topic) for row in rows})
     return MigrationCase(
-        kinds=spec_of(scene.migration.source.stream).compared,
+        stream=scene.migration.source.stream,
         old=scene.old,
         new=scene.new,
         checkpoint=scene.subject.read,

@@ -13,7 +13,7 @@ from offsetwise.model import Finding, Problem, Severity
 def judge(case: Case) -> tuple[Finding, ...]:
     """Return the findings of one partition, the most serious first, no code twice."""
     topic, partition = case.row.topic, case.row.partition
-    problems = (next(check(case), None) for check in decided(Stage.PARTITION))
+    problems = (next(check(case), None) for check in decided(Stage.PARTITION, case.situation))
     names = (topic, case.row.new_topic)
     worded_problems = (worded(problem, case.terms, names=names) for problem in problems if problem is not None)
     return _ordered(_about(problem, topic, partition) for problem in worded_problems)
@@ -30,7 +30,8 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
         (problem, pair.old_name) for check in decided(Stage.TOPIC) for pair in case.topics for problem in check(pair)
     )
     stages = (Stage.MIGRATION,) if case.old_group is None else (Stage.MIGRATION, Stage.GROUP)
-    overall = ((problem, None) for stage in stages for check in decided(stage) for problem in check(case))
+    checks = (check for stage in stages for check in decided(stage, case.situation))
+    overall = ((problem, None) for check in checks for problem in check(case))
     results = (*read, *((problem, at) for problem, at in (*topics, *overall) if problem.code not in sentences))
     names = case.names
     return _ordered(_about(worded(problem, case.terms, names=names), at) for problem, at in results)

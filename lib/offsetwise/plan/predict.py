@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from offsetwise.findings.case import MigrationCase
-from offsetwise.findings.register import Stage, describe, finding
+from offsetwise.findings.register import Fact, Stage, describe, finding
 from offsetwise.model import Comparison, PartitionComparison, Prediction, RawVerdict, Severity
 from offsetwise.plan.moving import Elsewhere, moving_of
 from offsetwise.position import in_partitions, of_one_stream
@@ -107,6 +107,7 @@ def _counted(rows: list[PartitionComparison], verdict: RawVerdict, begins: str) 
     rank=1190,
     stage=Stage.MIGRATION,
     unedited=True,
+    needs={Fact.SHARDS},
 )
 def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
     """The job's code names the new stream, and its state still has the places of the old one."""

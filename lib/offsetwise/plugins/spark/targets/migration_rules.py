@@ -33,7 +33,6 @@ from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage
 from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.kinesis.stream.findings import held_by
-from offsetwise.plugins.spark.engine.details import SparkDetails
 from offsetwise.plugins.spark.engine.kinesis import AWSLABS_ENDS, LEFT_UNREAD
 from offsetwise.plugins.spark.targets.rewind import REWINDING
 from offsetwise.plugins.spark.targets.spec import against_anew, against_several
@@ -158,12 +157,14 @@ _STARTING_OFFSETS: Final = Way(
     rank=1170,
     stage=Stage.MIGRATION,
     unedited=True,
+    stream="kinesis",
+    engine="spark",
 )
 def children_at_now(case: MigrationCase) -> Iterator[str]:
     """Shards were made while the query was down, which begin where its option `startingposition` says, LATEST too."""
     results = {(pair.old_name, shard.partition) for pair in case.topics if pair.old for shard in pair.old.shards}
     new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in results]
-    if new and case.checkpoint is not None and isinstance(case.checkpoint.details, SparkDetails):
+    if new:
         sentence = held_by(case, [row.topic_partition for row in new])
         yield (
             f"The checkpoint does not name {many(len(new), 'shard')} of the stream, {new[0].topic_partition} first: an "
@@ -181,6 +182,8 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
     rank=1180,
     stage=Stage.MIGRATION,
     unedited=True,
+    stream="kinesis",
+    engine="spark",
 )
 def closed_shard_dropped(case: MigrationCase) -> Iterator[str]:
     """The awslabs connector takes a closed shard of its checkpoint for finished, from 2.0 on."""
