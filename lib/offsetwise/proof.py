@@ -224,7 +224,7 @@ def _proven_offset(located: FoundPosition, offset: int) -> int | None:
 
 
 def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[PositionStanding]:
-    queries = [position for position in positions if position.states_offset]
+    queries = [position for position in positions if position.offset is not None and position.starts_at is None]
     for position, state in zip(queries, standings_of(scene, queries), strict=True):
         result = state._replace(same=_stands_alike(position, state.partition, read))
         located = read.matches.get((state.partition, offset_of(state.offset))) if read.matches else None
@@ -341,7 +341,7 @@ def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) ->
         answer,
         old=position.old,
         new=position.new,
-        isolation=position.isolation,
+        isolation=position.of.isolation,
         batch_ms=position.of.batch_ms if offset == position.offset else position.of.planned_batch_ms,
         clock_skew_ms=scene.migration.content.clock_skew_s * 1000,
     )

@@ -144,16 +144,6 @@ class Case:
             ),
         )
 
-    @property
-    def old_partition(self) -> PartitionState | None:
-        """The partition on the old cluster, None where there is none."""
-        return _partition(self.old_topic, self.row.partition)
-
-    @property
-    def new_partition(self) -> PartitionState | None:
-        """The partition on the new cluster, None where there is none."""
-        return _partition(self.new_topic, self.row.partition)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCase:
@@ -211,19 +201,13 @@ class MigrationCase:
             ),
         )
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        topics = (name for row in self.rows for name in (row.topic, row.new_topic))
-        groups = (state.name for state in (self.old_group, self.new_group, self.committed) if state is not None)
-        clusters = (name for snapshot in (self.old, self.new) for name in (snapshot.name, snapshot.alias))
-        return tuple(dict.fromkeys(name for name in (*topics, *clusters, *groups) if name is not None))
-
 
 def _holding(facts: Mapping[Fact, bool]) -> frozenset[Fact]:
     return frozenset(fact for fact, holds in facts.items() if holds)
 
 
-def _partition(topic: TopicState | None, number: int) -> PartitionState | None:
+def partition_of(topic: TopicState | None, number: int) -> PartitionState | None:
+    """Return a partition of a topic; None where it has no such one."""
     if topic is None:
         return None
     # Kafka numbers partitions from 0 without gaps; only a snapshot cut by hand needs the search.

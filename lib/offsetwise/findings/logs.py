@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from offsetwise.digits import whole_number
-from offsetwise.findings.case import Case
+from offsetwise.findings.case import Case, partition_of
 from offsetwise.findings.register import Fact, finding
 from offsetwise.model import Cluster, Exactness, IsolationLevel, LogRange, OffsetSync, Severity, Side, TopicState
 from offsetwise.position import offset_or_none
@@ -41,12 +41,13 @@ def topic_missing(case: Case) -> Iterator[str]:
 )
 def partition_missing(case: Case) -> Iterator[str]:
     row = case.row
+    old, new = (partition_of(topic, row.partition) for topic in (case.old_topic, case.new_topic))
     sentences = []
-    if _lists(case.new_topic) and case.new_partition is None and not _divided(case.new_topic):
+    if _lists(case.new_topic) and new is None and not _divided(case.new_topic):
         sentences.append(
             f"Topic {row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}"
         )
-    if _on_old(case) and _lists(case.old_topic) and case.old_partition is None and not _divided(case.old_topic):
+    if _on_old(case) and _lists(case.old_topic) and old is None and not _divided(case.old_topic):
         sentences.append(
             f"Topic {row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}"
         )
@@ -342,7 +343,7 @@ def metadata_not_carried(case: Case) -> Iterator[str]:
 )
 def leader_epoch_carried(case: Case) -> Iterator[str]:
     """The commit on the new cluster names a leader epoch that cluster has not reached."""
-    commit, partition = case.new_commit, case.new_partition
+    commit, partition = case.new_commit, partition_of(case.new_topic, case.row.partition)
     if commit is None or commit.leader_epoch is None or partition is None or partition.leader_epoch is None:
         return
     if commit.leader_epoch <= partition.leader_epoch:

@@ -107,7 +107,7 @@ def belongs_of(scene: Scene, standings: Iterable[PositionStanding]) -> BelongsTo
         return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
     belongs = belongs_to(standings, planned_at_ms=scene.subject.planned_at_ms, names=names)
-    return _of_old(belongs, scene.subject)
+    return _of_old(belongs, None if scene.subject.read is None else scene.subject.read.uri)
 
 
 def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReading) -> None:
@@ -282,9 +282,13 @@ def _snapshots_of(
 
 @collected_seldom()
 def _with_queries(scene: Scene) -> Scene:
-    _check_group(scene)
-    queries, stated = positions_of(scene), scene.subject.stated
-    belongs = _of_old(stated, scene.subject) if stated else belongs_of(scene, standings_of(scene, queries))
+    if scene.subject.group is not None:
+        _check_group(scene, scene.subject.group)
+    queries, stated, read = positions_of(scene), scene.subject.stated, scene.subject.read
+    if stated is None:
+        belongs = belongs_of(scene, standings_of(scene, queries))
+    else:
+        belongs = _of_old(stated, None if read is None else read.uri)
     return replace(scene, queries=queries, belongs_to=belongs)
 
 
@@ -292,10 +296,7 @@ _UNNAMED_TYPES: Final = frozenset({SHARE, "Unknown"})
 """Of groups that may be share groups: librdkafka does not know their type by name."""
 
 
-def _check_group(scene: Scene) -> None:
-    name = scene.subject.group
-    if name is None:
-        return
+def _check_group(scene: Scene, name: str) -> None:
     state = scene.group(Cluster.OLD)
     group = f"Group {name!r} on {scene.old.name!r}"
     if state is not None and state.error:
@@ -323,10 +324,10 @@ def _check_group(scene: Scene) -> None:
         )
 
 
-def _of_old(belongs: BelongsTo, subject: ReadSubject) -> BelongsTo:
-    if belongs.cluster is Cluster.NEW and subject.read is not None:
+def _of_old(belongs: BelongsTo, uri: str | None) -> BelongsTo:
+    if belongs.cluster is Cluster.NEW and uri is not None:
         raise CheckpointError(
-            f"{subject.read.uri}: expected positions of the old cluster, found positions of the new one. "
+            f"{uri}: expected positions of the old cluster, found positions of the new one. "
             f"{belongs.reason} There is nothing to translate.",
             fix=(
                 "To go back, swap source and target in a second migration file. If the inference is wrong, state "
