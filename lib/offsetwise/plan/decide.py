@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
@@ -31,7 +31,6 @@ from offsetwise.model import (
     PlannedPosition,
     Problem,
     Proof,
-    RestartPoint,
     Snapshot,
     Start,
     TopicPartition,
@@ -285,6 +284,7 @@ def _position(
     proof: bool = True,
     reason: str | None = None,
 ) -> PlannedPosition:
+    begin = tuple(replace(point, new=new_offset) for point in row.restart[:1])
     return PlannedPosition(
         source=row.source,
         topic=row.topic,
@@ -295,7 +295,7 @@ def _position(
         start=start,
         method=row.method if method is None else method,
         exactness=row.exactness if exactness is None else exactness,
-        restart=_restart(row, new_offset, on),
+        restart=(*begin, *(row.restart[1:] if on.keeps_pending else ())),
         bounds=row.bounds if bounds is None else bounds,
         replay=replay,
         skip=skip,
@@ -310,13 +310,6 @@ def _position(
         reason=row.evidence.reason if reason is None else reason,
         aggregate=row.aggregate if new_offset == row.new_offset else None,
     )
-
-
-def _restart(row: PartitionComparison, new_offset: AnyPosition, on: Grounds) -> tuple[RestartPoint, ...]:
-    if not row.restart:
-        return ()
-    first, *rest = row.restart
-    return (RestartPoint(batch=first.batch, old=first.old, new=new_offset), *(rest if on.keeps_pending else ()))
 
 
 def _end_proof(row: PartitionComparison) -> Proof | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.findings.case import MigrationCase
@@ -77,10 +77,6 @@ def besides(message: str, prediction: Prediction | None) -> Prediction:
     if prediction is None:
         return Prediction(effect=UNKNOWN, told=message)
     return Prediction(effect=prediction.effect, told=f"{message} {prediction.told}")
-
-
-def first(rows: Rows, holds: Callable[[PartitionComparison], bool]) -> PartitionComparison | None:
-    return next((row for row in rows if holds(row)), None)
 
 
 def named(row: PartitionComparison) -> str:
