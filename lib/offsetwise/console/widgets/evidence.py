@@ -47,7 +47,10 @@ _POSITIONS: Final[Columns[SourcePosition]] = (
 
 def draw(shown: Comparison, row: PartitionComparison) -> None:
     st.header(f"{TITLE} · {markdown(str(row.topic_partition))}", anchor=ANCHOR)
-    _cost(row)
+    if row.old_offset is not None:
+        verdict = verdicts.raw(row)
+        st.markdown(f"**If nobody edits it** :{verdict.tone.colour}-badge[{verdict}]")
+        st.markdown(verdicts.consequence(row))
     problems = findings_of(shown, row)
     parts: dict[str, Callable[[], None]] = {"Proof": partial(_proof, row)}
     if row.old_offset is not None and not verdicts.of_another_stream(row):
@@ -92,7 +95,12 @@ def _around(row: PartitionComparison) -> None:
     table.show(
         neighbours(first, "next"), near, alt=f"Records around the position of {row.topic_partition} on both clusters."
     )
-    _restart(row)
+    if len(row.restart) > 1:
+        ends = " · ".join(
+            f"{'start' if point.batch is None else f'batch {point.batch}'} at {number(point.old)} → {number(point.new)}"
+            for point in row.restart
+        )
+        st.markdown(f":gray[A restart uses more than one position: {ends}]")
 
 
 def _in_shards(row: PartitionComparison) -> None:
@@ -148,14 +156,6 @@ def _at_old_number(row: PartitionComparison, old: Position) -> None:
     )
 
 
-def _cost(row: PartitionComparison) -> None:
-    if row.old_offset is None:
-        return
-    verdict = verdicts.raw(row)
-    st.markdown(f"**If nobody edits it** :{verdict.tone.colour}-badge[{verdict}]")
-    st.markdown(verdicts.consequence(row))
-
-
 def _others(row: PartitionComparison) -> None:
     if not isinstance(row.old_offset, OpaquePosition):
         st.markdown(f"**What MirrorMaker itself would answer:** {verdicts.mirror_maker(row)}")
@@ -177,15 +177,6 @@ def findings(problems: Sequence[Finding]) -> None:
                 f":{verdict.tone.colour}-badge[{verdict}] **{linked(finding.code)}**  \n"
                 f"{markdown(finding.message)}  \n**What to do:** {markdown(finding.remedy)}"
             )
-
-
-def _restart(row: PartitionComparison) -> None:
-    if len(row.restart) > 1:
-        ends = " · ".join(
-            f"{'start' if point.batch is None else f'batch {point.batch}'} at {number(point.old)} → {number(point.new)}"
-            for point in row.restart
-        )
-        st.markdown(f":gray[A restart uses more than one position: {ends}]")
 
 
 def _ids(shown: Comparison, row: PartitionComparison) -> None:
