@@ -11,7 +11,7 @@ from typing import Final
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import ApplyError, PlanError
 from offsetwise.findings.logs import partition_missing
-from offsetwise.model import Plan, PlannedPosition, Problem, TopicPartition
+from offsetwise.model import Plan, PlannedPosition, Problem, Target, TopicPartition
 from offsetwise.plan.moving import StartingOffsets, starting_offsets_of
 from offsetwise.plan.target import groups_of, target_type
 from offsetwise.position import offset_of
@@ -44,7 +44,7 @@ def starting_form(plan: Plan) -> StartingOffsets:
     Raises:
         PlanError: It is not told offsets.
     """
-    form = known_form(plan)
+    form = known_form(plan.targets, plan.requirements.engine)
     if form is None:
         raise PlanError(
             f"startingOffsets: expected a job that can be told to begin at offsets, found one of "
@@ -54,10 +54,10 @@ def starting_form(plan: Plan) -> StartingOffsets:
     return form
 
 
-def known_form(plan: Plan) -> StartingOffsets | None:
+def known_form(targets: Sequence[Target], engine: str) -> StartingOffsets | None:
     """Return how the job of a plan is told where to begin: as what it writes says it, or else as its engine is told."""
-    written = (target_type(target.kind).start for target in plan.targets)
-    return next((form for form in written if form is not None), starting_offsets_of(plan.requirements.engine))
+    written = (target_type(target.kind).start for target in targets)
+    return next((form for form in written if form is not None), starting_offsets_of(engine))
 
 
 def whole_topics(

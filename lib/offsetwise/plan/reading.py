@@ -109,7 +109,8 @@ def contradictions(plan: Plan) -> Iterator[str]:
             yield f"{planned_position.topic_partition} is in it twice"
         visited.add(key)
         yield from _position(planned_position)
-    yield from _left_unset(plan)
+    if plan.left_unset:
+        yield from _left_unset(plan)
     yield from _of_cutover(
         plan.requirements.cutover, moves=any(position.old_offset is not None for position in plan.positions)
     )
@@ -121,7 +122,7 @@ def _left_unset(plan: Plan) -> Iterator[str]:
     required = plan.requirements
     of_group = required.checkpoint is None and required.old_group is not None
     of_file = required.checkpoint is not None and engine_of(required.engine).details.begins_by_setting
-    if plan.left_unset and not of_group and not of_file:
+    if not of_group and not of_file:
         yield "it leaves partitions unset, and is of a job that begins them itself"
     known = {position.topic_partition for position in plan.positions}
     for unset in plan.left_unset:

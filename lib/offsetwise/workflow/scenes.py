@@ -86,11 +86,14 @@ def stage(
     readable = {job: subject for job, subject in read.items() if isinstance(subject, ReadSubject)}
     if not readable:
         return scenes
-    snapshots_of = _snapshots_of(migration, list(readable.values()), snapshots, groups, progress)
+    if snapshots is not None and not migration.may_be_one:
+        check_two_clusters(*snapshots)
+    seen = _snapshots_of(migration, list(readable.values()), groups, progress) if snapshots is None else snapshots
     previous: Scene | None = None
     for job, subject in readable.items():
         try:
-            previous = Scene.of(migration, subject, *snapshots_of(subject), live=snapshots is None, sibling=previous)
+            old, new = seen if isinstance(seen, tuple) else seen(subject)
+            previous = Scene.of(migration, subject, old, new, live=snapshots is None, sibling=previous)
             scenes[job] = _with_queries(previous)
         except (CheckpointError, ClusterError) as error:
             scenes[job] = error
@@ -241,15 +244,10 @@ def _topics_of(
 def _snapshots_of(
     migration: Migration,
     subjects: Sequence[ReadSubject],
-    snapshots: tuple[Snapshot, Snapshot] | None,
     more_groups: tuple[str, ...],
     progress: Progress,
 ) -> _Seen:
     """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
-    if snapshots is not None:
-        if not migration.may_be_one:
-            check_two_clusters(*snapshots)
-        return lambda _: snapshots
     always = {*migration.group_names, *more_groups}
     groups = tuple(sorted(always.union(*(subject.groups for subject in subjects))))
     committed: Snapshot | None = None

@@ -62,11 +62,6 @@ def draw(shown: Comparison, row: PartitionComparison) -> None:
     layout.tabs(parts)
 
 
-def _proof(row: PartitionComparison) -> None:
-    _why(row)
-    _around(row)
-
-
 def checkpoint_alone(checkpoint: Checkpoint) -> None:
     st.header("What the checkpoint says on its own", anchor=False)
     st.markdown(markdown(checkpoint.restart))
@@ -114,7 +109,7 @@ def _in_shards(row: PartitionComparison) -> None:
         st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(line)}" for line in sentences))
 
 
-def _why(row: PartitionComparison) -> None:
+def _proof(row: PartitionComparison) -> None:
     verdict = verdicts.EXACTNESS[row.exactness]
     known = f"**Why {brief(row.new_offset)}** · {verdicts.METHOD[row.method]}"
     title = "**Why there is no answer**" if row.new_offset is None else known
@@ -140,6 +135,7 @@ def _why(row: PartitionComparison) -> None:
             f":gray[{many(row.evidence.old_records_read, 'record')} read on old, "
             f"{number(row.evidence.new_records_read)} on new.{identity}]"
         )
+    _around(row)
 
 
 def _at_old_number(row: PartitionComparison, old: Position) -> None:

@@ -122,7 +122,8 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
-    positions, unread = _positions_text(resolved.sources), _unread(resolved.sources)
+    positions = _positions_text(resolved.sources)
+    unread = _unread([source.id for source in resolved.sources if source.raw is not None])
     if not restart.known or not (positions or unread):
         reason = next(
             (problem.message for problem in problems if problem.code == checkpoint_damaged.code),
@@ -318,8 +319,7 @@ def _positions_text(sources: Sequence[CheckpointSource]) -> str:
     return ", ".join(shown)
 
 
-def _unread(sources: Sequence[CheckpointSource]) -> str:
-    named = [source.id for source in sources if source.raw is not None]
+def _unread(named: Sequence[str]) -> str:
     if not named:
         return ""
     what = f"source {named[0]} starts" if len(named) == 1 else f"the sources {', '.join(named)} start"
