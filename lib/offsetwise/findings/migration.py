@@ -107,9 +107,13 @@ def pending_batch(case: MigrationCase) -> Iterator[str]:
 )
 def checkpoint_old(case: MigrationCase) -> Iterator[str]:
     """The last batch was planned, or the savepoint written, more than a day before the clusters were read."""
-    what, written = _last_written(case)
+    details = Details() if case.checkpoint is None else case.checkpoint.details
+    written = details.written_ms
     if written is not None and case.now_ms - written > OLD_AGE_MS:
-        yield (f"{what} at {utc(written)}, {duration(case.now_ms - written)} before the clusters were read.")
+        yield (
+            f"{details.last_written} at {utc(written)}, {duration(case.now_ms - written)} before the clusters were "
+            "read."
+        )
 
 
 @finding(
@@ -142,10 +146,13 @@ def source_not_compared(case: MigrationCase) -> Iterator[Said]:
 )
 def reader_suspected(case: MigrationCase) -> Iterator[str]:
     """A batch was planned or a checkpoint taken a moment ago, or a group has members. A savepoint may end a job."""
-    what, written = _last_written(case)
-    ended = case.checkpoint is not None and case.checkpoint.details.kind == "savepoint"
+    details = Details() if case.checkpoint is None else case.checkpoint.details
+    written, ended = details.written_ms, details.kind == "savepoint"
     if written is not None and not ended and 0 <= case.now_ms - written < RUNNING_AGE_MS:
-        yield (f"{what} {duration(case.now_ms - written)} before the clusters were read: the job may still be running.")
+        yield (
+            f"{details.last_written} {duration(case.now_ms - written)} before the clusters were read: the job may still "
+            "be running."
+        )
     for name, group in (("old", case.old_group), ("new", case.new_group)):
         if group is not None and has_members(group.state):
             yield (f"Group {group.name} is {group.state} on the {name} cluster: it has members.")
@@ -250,11 +257,6 @@ def compacted(pair: TopicCase) -> Iterator[str]:
             f"{pair.old_name} is compacted on {where}: earlier values of a key may be missing there, and offsets "
             "are not consecutive."
         )
-
-
-def _last_written(case: MigrationCase) -> tuple[str, int | None]:
-    details = Details() if case.checkpoint is None else case.checkpoint.details
-    return details.last_written, details.written_ms
 
 
 def _within(offset: AnyPosition, log: LogRange) -> bool | None:

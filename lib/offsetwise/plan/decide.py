@@ -121,7 +121,7 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
     else:
         start, override = decided
         position = _overridden(row, start, override, on)
-        objections = tuple(_against_pending(row, on, override.offset))
+        objections = tuple(_against_pending(row, override.offset)) if on.keeps_pending else ()
     if position is None:
         return None, objections
     return position, (*objections, *_outside(position, on))
@@ -346,12 +346,13 @@ def _objections(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     if row.foreign_below:
         others = many(row.foreign_below, "record")
         yield native_below.problem(f"{name}: {others} of other writers lie below the position.")
-    yield from _against_pending(row, on, row.new_offset)
+    if on.keeps_pending:
+        yield from _against_pending(row, row.new_offset)
 
 
-def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) -> Iterator[Problem]:
+def _against_pending(row: PartitionComparison, start: AnyPosition) -> Iterator[Problem]:
     """The batch that runs again must hold the same records, in full, and between two proven ends."""
-    if not on.keeps_pending or len(row.restart) < 2:
+    if len(row.restart) < 2:
         return
     name, end = str(row.topic_partition), row.restart[-1]
     if end.new is None:

@@ -69,11 +69,13 @@ def resolve_positions(
     used: list[str] = []
     begun: list[tuple[TopicPartition, int]] = []
     for index, line in enumerate(reference.sources):
+        begin, first = _not_void(starts.get(line.id), restart.starts_after, files), initial.offsets.get(line.id)
         lines = _Lines(
             id=line.id,
-            start=_not_void(starts.get(line.id), restart.starts_after, files),
+            start=begin,
             planned=_not_void(ends.get(line.id), restart.reruns, files),
-            initial=initial.offsets.get(line.id),
+            initial=first,
+            begin=first if begin is None or begin.kind is None else begin,
             kafka=line.id in kafka,
         )
         problems += _line_problems(lines, restart)
@@ -161,11 +163,9 @@ class _Lines:
     start: SourceOffset | None
     planned: SourceOffset | None
     initial: SourceOffset | None
+    begin: SourceOffset | None
+    """Where reading begins: `start`, or `initial` where that has no offset."""
     kafka: bool
-
-    @property
-    def begin(self) -> SourceOffset | None:
-        return self.initial if self.start is None or self.start.kind is None else self.start
 
 
 def _source(lines: _Lines, index: int, *, usable: bool) -> CheckpointSource:
@@ -290,7 +290,7 @@ def _from_initial_alone(initial: InitialOffsets) -> Resolved:
     used: list[str] = []
     for index, source_id in enumerate(initial.folders):
         offset = initial.offsets.get(source_id)
-        lines = _Lines(id=source_id, start=None, planned=None, initial=offset, kafka=offset is not None)
+        lines = _Lines(id=source_id, start=None, planned=None, initial=offset, begin=offset, kafka=offset is not None)
         sources.append(_source(lines, index, usable=True))
         more, checksums = _initial_problems(lines, initial)
         problems += [*checksums, *more]
