@@ -154,7 +154,7 @@ def test_a_checkpoints_positions_carry_both_ends_of_a_pending_batch() -> None:
 
 
 def test_sources_that_are_not_kafkas_have_no_position() -> None:
-    assert {position.source for position in positions_of(scene())} == {"0"}
+    assert {position.of.source for position in positions_of(scene())} == {"0"}
 
 
 def test_a_partition_that_the_checkpoint_lacks_follows_its_topics_own() -> None:
@@ -182,7 +182,7 @@ def test_a_groups_topics_are_those_it_committed() -> None:
 
     assert subject.topics() == ()
     assert subject.topics(snapshot(Cluster.OLD)) == ("orders",)
-    assert [(p.source, p.partition, p.offset) for p in positions_of(scene(subject=subject))] == [
+    assert [(p.of.source, p.partition, p.offset) for p in positions_of(scene(subject=subject))] == [
         ("etl", 0, 1000),
         ("etl", 1, None),
     ]

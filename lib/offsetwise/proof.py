@@ -18,6 +18,7 @@ from offsetwise.model import (
     Link,
     Method,
     TopicPartition,
+    TopicState,
     Translation,
     Writers,
     epoch_ms,
@@ -224,7 +225,7 @@ def _proven_offset(located: FoundPosition, offset: int) -> int | None:
 
 
 def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[PositionStanding]:
-    queries = [position for position in positions if position.states_offset]
+    queries = [position for position in positions if position.offset is not None and position.starts_at is None]
     for position, state in zip(queries, standings_of(scene, queries), strict=True):
         result = state._replace(same=_stands_alike(position, state.partition, read))
         located = read.matches.get((state.partition, offset_of(state.offset))) if read.matches else None
@@ -257,7 +258,7 @@ def match_of(scene: Scene, query: Query, read: Proof) -> Match:
     equal = None if first is None or last is None else read.pending_equal.get((partition, first, last))
     if first is not None and first == last:
         equal = True  # the batch has no record of this partition
-    if _is_preserved(match) and _is_preserved(planned):
+    if all(at.stream is not None and at.stream.exactness is Exactness.PRESERVED for at in (match, planned)):
         equal = True  # the same records, between the same numbers
     planned = replace(planned, query=replace(query, offset=query.planned, planned=None))
     return replace(match, planned=planned, pending_equal=equal)
@@ -277,16 +278,15 @@ def _unread(scene: Scene, position: Query, translation: Translation) -> Translat
     )
 
 
-def _one_id(scene: Scene, query: Query) -> str:
+def _one_id(old: TopicState | None, new: TopicState | None, partition: int) -> str:
     """State that a topic has one id on both clusters, with the leader epochs of the partition; else nothing.
 
     A mirror that copies topic ids copies leader epochs too (KIP-1279): the copy's is never the lower one.
     """
-    old, new = scene.topics[Cluster.OLD].get(query.topic), scene.topics[Cluster.NEW].get(query.new_topic)
     if old is None or new is None or old.id is None or old.id != new.id:
         return ""
     epochs = [
-        next((state.leader_epoch for state in topic.partitions if state.partition == query.partition), None)
+        next((state.leader_epoch for state in topic.partitions if state.partition == partition), None)
         for topic in (old, new)
     ]
     same = "The topic has the same id on both clusters, as one that was copied with its log has"
@@ -298,10 +298,6 @@ def _one_id(scene: Scene, query: Query) -> str:
     return f"{same}; the old leader is at epoch {epochs[0]:,}, the new one at {epochs[1]:,}{carried}."
 
 
-def _is_preserved(match: Match) -> bool:
-    return match.stream is not None and match.stream.exactness is Exactness.PRESERVED
-
-
 def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
     partition = query.topic_partition
     if scene.translate is not None:
@@ -311,11 +307,12 @@ def _matched(scene: Scene, query: Query, at: AnyPosition, read: Proof) -> Match:
     position = read.matches.get((partition, offset))
     candidates = candidates_of(scene, query, offset)
     mirror_maker = mm2_answer(offset, query.topic, query.partition, scene.syncs)
+    old, new = scene.topics[Cluster.OLD].get(query.topic), scene.topics[Cluster.NEW].get(query.new_topic)
     match = Match(
         query=query,
         candidates=candidates,
         mirror_maker=mirror_maker,
-        one_id=_one_id(scene, query),
+        one_id=_one_id(old, new, query.partition),
         salt=read.salt,
     )
     if position is None:
@@ -341,7 +338,7 @@ def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) ->
         answer,
         old=position.old,
         new=position.new,
-        isolation=position.isolation,
+        isolation=position.of.isolation,
         batch_ms=position.of.batch_ms if offset == position.offset else position.of.planned_batch_ms,
         clock_skew_ms=scene.migration.content.clock_skew_s * 1000,
     )

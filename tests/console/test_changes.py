@@ -15,10 +15,10 @@ def test_the_largest_change_stands_first_and_those_that_stay_are_counted() -> No
         builders.partition(number=2, old=1050, new=210),
         builders.partition(number=3, old=1050, new=None),
     )
-    found = changes_of(rows)
+    found, largest = changes_of(rows)
     assert str(found) == "2 change, 1 stays, 1 not known yet"
-    assert [row.partition for row in found.largest] == [2, 1]
-    lines = in_markdown(found).splitlines()[2:]
+    assert [row.partition for row in largest] == [2, 1]
+    lines = in_markdown(largest).splitlines()[2:]
     assert "1,050 → **210** | -840 |" in lines[0]
     assert "1,050 → **950** | -100 |" in lines[1]
     assert "✓ exact" in lines[1]
@@ -26,9 +26,9 @@ def test_the_largest_change_stands_first_and_those_that_stay_are_counted() -> No
 
 def test_of_many_changes_the_largest_few_are_shown() -> None:
     rows = tuple(builders.partition(number=each, old=1050, new=1050 - each) for each in range(40))
-    found = changes_of(rows)
+    found, largest = changes_of(rows)
     assert (found.changed, found.same) == (39, 1)
-    assert [row.partition for row in found.largest] == [39 - number for number in range(SHOWN)]
+    assert [row.partition for row in largest] == [39 - number for number in range(SHOWN)]
 
 
 def test_compare_shows_the_numbers_before_any_card(open_page: OpenPage) -> None:

@@ -151,7 +151,7 @@ def test_no_check_is_not_met_where_compare_proves_the_position(offered: Offered,
 @ALL
 def test_what_exactness_means_agrees_with_what_was_read_ahead(offered: Offered, subject: Subject) -> None:
     for row in frozen_of(offered, subject).comparison.partitions:
-        meaning, ahead = verdicts.meaning(row), verdicts.ahead(row)
+        meaning, ahead = verdicts.meaning(row), verdicts.ahead(row.ahead)
         if row.exactness is Exactness.POSITION_EXACT:
             assert ("the same" in meaning) == (ahead.tone is verdicts.Tone.RIGHT)
             assert ("not examined" in meaning) == (not row.ahead.examined)

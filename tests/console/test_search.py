@@ -61,7 +61,7 @@ def test_a_partition_leads_to_its_row_and_its_filter(here: Answers) -> None:
 
 def test_without_words_pages_and_jobs_are_offered_and_no_comparison_is_asked_for() -> None:
     reader = ValueReader({"orders": builders.comparison()})
-    found = matches("", ways(PAGES, Answers(reader)))
+    found = matches("", ways(PAGES, Answers(reader).offered))
     assert [link["title"] for link in found] == [*(title for title, _ in PAGES), "checkpoint orders"]
     assert dict(reader.calls) == {"offered": 1}
 

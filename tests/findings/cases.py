@@ -80,6 +80,7 @@ def case(changed: PartitionComparison = ROW, **changes: Any) -> Case:
     """Make a case around a row; everything else is in order."""
     standard = Case(
         row=changed,
+        stream="kafka",
         old_topic=topic(),
         new_topic=topic(),
         job=JobTraits(),
@@ -138,7 +139,7 @@ def migration(**changes: Any) -> MigrationCase:
         topics=(TopicCase(old_name="orders", old=topic(), new=topic()),),
         rows=(ROW,),
         now_ms=NOW_MS,
-        kinds=("kafka",),
+        stream="kafka",
     )
     return replace(standard, **changes)
 

@@ -11,8 +11,8 @@ from offsetwise import workflow
 from offsetwise.apply.reversal import rollback
 from offsetwise.config import load_migration
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.model import Cluster, GroupOffset, GroupState, Problem
-from offsetwise.plan.request import DraftRequest
+from offsetwise.findings import judge_migration
+from offsetwise.model import Cluster, Finding, GroupOffset, GroupState, Problem
 from offsetwise.plan.target import target_type
 from offsetwise.plugins.connect import survey
 from offsetwise.plugins.connect.engine.findings import connector_group
@@ -151,8 +151,8 @@ def connector_group_with_members(scene: Scene) -> Steps:
     read = read_checkpoint(uri(worker.host))
     cases = [migration_case(checkpoint=changed(read), committed=group)]
 
-    def judged() -> tuple[Problem, ...] | None:
-        return tuple(connector_group(cases[-1])) or None
+    def judged() -> tuple[Finding, ...] | None:
+        return tuple(found for found in judge_migration(cases[-1]) if found.code == connector_group.code) or None
 
     return Steps(judged, lambda: cases.append(replace(cases[0], committed=replace(group, state="Empty"))))
 
@@ -332,10 +332,9 @@ def connector_that_ran_when_its_job_was_compared(scene: Scene) -> Steps:
     new.connectors["moved"].state = "RUNNING"
     moved = comparison(checkpoint=read_checkpoint(staged.migration.connect[0].address.uri))
     compared = [workflow.with_services(staged.migration, moved)]
-    request = DraftRequest(targets=(TARGET,), author="ada")
 
     def stop_and_compare() -> None:
         new.connectors["moved"].state = "STOPPED"
         compared[0] = workflow.with_services(staged.migration, compared[0])
 
-    return Steps(lambda: [*planning._read_before(compared[0], request)] and None, stop_and_compare)
+    return Steps(lambda: [*planning._read_before(compared[0].services, [TARGET])] and None, stop_and_compare)

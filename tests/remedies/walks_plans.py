@@ -159,7 +159,7 @@ PLAN = drafted()
 EXPORTS = "plan/exports.py::"
 NO_TOPIC = replace(PLAN, positions=tuple(replace(row, new_topic="a b") for row in PLAN.positions))
 draft(
-    EXPORTS + "_topic",
+    EXPORTS + "_named_by_kafka",
     "Draft the plan again; this file was not written",
     "no_topic_name",
     lambda: exports.consumer_groups_csv(NO_TOPIC),

@@ -193,7 +193,7 @@ def share_group(scene: Scene) -> Steps:
     def compared(name: str) -> Call:
         def command() -> None:
             subject = ow.Migration.load(path).group(name).named()
-            scenes._check_group(Joined.of(migration, ReadSubject.of(subject, migration), shared, new, live=False))
+            scenes._check_group(Joined.of(migration, ReadSubject.of(subject, migration), shared, new, live=False), name)
 
         return command
 

@@ -128,12 +128,28 @@ def _flow(migration: Migration, old: Snapshot, new: Snapshot) -> Flow:
 
 def positions_of(scene: Scene) -> tuple[Query, ...]:
     """Return every partition of the sources' topics, those without a position included, in the job's order."""
-    return tuple(_with_missing(scene, [*_stated(scene)]))
+    by_topic: dict[tuple[str, str], list[Query]] = {}
+    for position in _stated(scene):
+        by_topic.setdefault((position.of.source, position.topic), []).append(position)
+    marked: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for of_checkpoint in () if scene.subject.read is None else scene.subject.read.sources:
+        for at in of_checkpoint.marked:
+            marked[of_checkpoint.id, at.topic].add(at.partition)
+    results: list[Query] = []
+    for (source, topic), positions in by_topic.items():
+        results += positions
+        have = {position.partition for position in positions} | marked[source, topic]
+        state, twins = scene.topics[Cluster.OLD].get(topic), scene.twins(topic)
+        shards = () if state is None else state.shards
+        missing = sorted(twins.partitions - have - read_before(shards, have))
+        of = _source(scene, source)
+        results += [_position(of, twins, TopicPartition(topic, partition)) for partition in missing]
+    return tuple(results)
 
 
 def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[Candidate]) -> SearchTarget | None:
     """Return where to look for a position; None where a log is unknown or the position lies past the old log."""
-    old, new = (_span(log, position.isolation) for log in (position.old, position.new))
+    old, new = (_span(log, position.of.isolation) for log in (position.old, position.new))
     if old is None or new is None or offset > old.end:
         return None
     brackets = tuple(
@@ -169,14 +185,15 @@ def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate
 
 
 def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[PositionStanding]:
+    new_logs = scene.partitions[Cluster.NEW]
     for position in positions:
-        if position.states_offset and position.offset is not None:
+        if position.offset is not None and position.starts_at is None:
             renamed = position.new_topic != position.topic
             yield PositionStanding(
                 partition=position.topic_partition,
                 offset=position.offset,
                 old=position.old,
-                new=scene.log(Cluster.NEW, position.topic, position.partition) if renamed else position.new,
+                new=new_logs.log(position.topic, position.partition) if renamed else position.new,
             )
 
 
@@ -271,30 +288,6 @@ def _positions(
         )
 
 
-def _with_missing(scene: Scene, stated: Sequence[Query]) -> Iterator[Query]:
-    by_topic: dict[tuple[str, str], list[Query]] = {}
-    for position in stated:
-        by_topic.setdefault((position.of.source, position.topic), []).append(position)
-    marked = _marked(scene)
-    for (source, topic), positions in by_topic.items():
-        yield from positions
-        have = {position.partition for position in positions} | marked[source, topic]
-        state, twins = scene.topics[Cluster.OLD].get(topic), scene.twins(topic)
-        shards = () if state is None else state.shards
-        of = _source(scene, source)
-        for partition in sorted(twins.partitions - have - read_before(shards, have)):
-            yield _position(of, twins, TopicPartition(topic, partition))
-
-
-def _marked(scene: Scene) -> defaultdict[tuple[str, str], set[int]]:
-    sources = scene.subject.read.sources if scene.subject.read is not None else ()
-    results: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    for source in sources:
-        for at in source.marked:
-            results[source.id, at.topic].add(at.partition)
-    return results
-
-
 def _source(scene: Scene, source: str) -> QuerySource:
     return QuerySource(
         source=source,
@@ -331,12 +324,13 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
     findings = judge(
         Case(
             row=row,
+            stream=scene.migration.source.stream,
             old_topic=scene.topics[Cluster.OLD].get(position.topic),
             new_topic=scene.topics[Cluster.NEW].get(position.new_topic),
             of_group=position.of.of_group,
             of_file=position.of.of_file,
             job=scene.subject.traits,
-            isolation=position.isolation,
+            isolation=position.of.isolation,
             link=scene.migration.link,
             writers=scene.migration.writers,
             belongs_to=belongs_to,
@@ -360,7 +354,7 @@ def _judged(scene: Scene, match: Match, belongs_to: BelongsTo) -> tuple[Partitio
 def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs_to: BelongsTo) -> MigrationCase:
     names = sorted({(row.topic, row.new_topic) for row in rows})
     return MigrationCase(
-        kinds=spec_of(scene.migration.source.stream).compared,
+        stream=scene.migration.source.stream,
         old=scene.old,
         new=scene.new,
         checkpoint=scene.subject.read,

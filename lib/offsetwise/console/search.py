@@ -42,7 +42,7 @@ def draw(pages: Pages) -> None:
     with guard.block("search"):
         words = search_box.typed()
         here = answers.current()
-        results = matches(words, links(pages, here) if words else ways(pages, here))
+        results = matches(words, links(pages, here) if words else ways(pages, here.offered))
         part = board.playing()
         if part is not None:
             for link in results:
@@ -81,7 +81,7 @@ def links(pages: Pages, answers: Answers) -> Iterator[SearchResult]:
 
     Reads nothing from a cluster: partitions are those of comparisons in memory, and of the samples.
     """
-    yield from ways(pages, answers)
+    yield from ways(pages, answers.offered)
     yield from _plans()
     for migration in answers.offered:
         for subject in migration.subjects:
@@ -92,10 +92,10 @@ def links(pages: Pages, answers: Answers) -> Iterator[SearchResult]:
         yield _link(HELP, title, "help", about=title)
 
 
-def ways(pages: Pages, answers: Answers) -> Iterator[SearchResult]:
+def ways(pages: Pages, migrations: Sequence[Offered]) -> Iterator[SearchResult]:
     for title, path in pages:
         yield _link(PAGE, title, path)
-    for migration in answers.offered:
+    for migration in migrations:
         for subject in migration.subjects:
             yield _link(JOB, str(subject), "compare", migration.name, **migration.address(subject))
 

@@ -112,12 +112,10 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
         _leave_out_empty(body["plan"] if isinstance(value, Receipt) else body)
     body |= _header(kind, body)
     if isinstance(value, Plan) and indent is not None:
-        return _encodable(_by_line(body))
-    return _encodable(json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n")
-
-
-def _encodable(text: str) -> str:
-    """Escape what UTF-8 cannot write: a file's name need not be text, and Python keeps its bytes as halves of pairs."""
+        text = _by_line(body)
+    else:
+        text = json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n"
+    # UTF-8 cannot write all of it: a file's name need not be text, and Python keeps its bytes as halves of pairs.
     return text if text.isascii() else strict_json.HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 

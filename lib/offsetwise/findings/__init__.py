@@ -4,6 +4,7 @@ from offsetwise.findings.case import Case, JobStatement, MigrationCase, TopicCas
 from offsetwise.findings.checks import judge, judge_migration
 from offsetwise.findings.register import (
     DeclaredFinding,
+    Fact,
     FindingKind,
     Said,
     Stage,
@@ -18,6 +19,7 @@ from offsetwise.findings.register import (
 __all__ = [
     "Case",
     "DeclaredFinding",
+    "Fact",
     "FindingKind",
     "JobStatement",
     "MigrationCase",

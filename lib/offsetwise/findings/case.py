@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from offsetwise.findings.register import Fact, Situation
 from offsetwise.model import (
     BelongsTo,
     Checkpoint,
+    Cluster,
+    Exactness,
     GroupOffset,
     GroupState,
     IsolationLevel,
@@ -15,11 +18,13 @@ from offsetwise.model import (
     OffsetSync,
     PartitionComparison,
     PartitionState,
+    RawVerdict,
     Snapshot,
     SourcePosition,
     TopicState,
     Writers,
 )
+from offsetwise.ports.stream import spec_of
 from offsetwise.transactions.report import SinkAnswer
 
 
@@ -68,6 +73,8 @@ class Case:
     """
 
     row: PartitionComparison
+    stream: str
+    """The old stream, as it is registered."""
     old_topic: TopicState | None
     new_topic: TopicState | None
     job: JobStatement
@@ -106,14 +113,36 @@ class Case:
     """The words of the streams, by Kafka's for the same."""
 
     @property
-    def old_partition(self) -> PartitionState | None:
-        """The partition on the old cluster, None where there is none."""
-        return _partition(self.old_topic, self.row.partition)
-
-    @property
-    def new_partition(self) -> PartitionState | None:
-        """The partition on the new cluster, None where there is none."""
-        return _partition(self.new_topic, self.row.partition)
+    def situation(self) -> Situation:
+        row, ahead = self.row, self.row.ahead
+        has_position, by_setting = row.old_offset is not None, self.of_group or self.of_file
+        translated = has_position and row.new_offset is not None
+        return Situation(
+            stream=self.stream,
+            facts=_holding(
+                {
+                    Fact.MIRROR: self.link is Link.MIRRORMAKER,
+                    Fact.READ_COMMITTED: self.isolation is IsolationLevel.READ_COMMITTED,
+                    Fact.POSITION: has_position,
+                    Fact.NO_POSITION: not has_position,
+                    Fact.BY_ENGINE: self.starts_at is None and not by_setting,
+                    Fact.BY_SETTING: by_setting,
+                    Fact.CHOSEN_AT_START: not has_position and self.starts_at is not None,
+                    Fact.OLD_NUMBER: has_position
+                    and self.starts_at is None
+                    and self.belongs_to.cluster is not Cluster.NEW,
+                    Fact.INEXACT: row.exactness is not Exactness.EXACT,
+                    Fact.READS_TWICE: translated
+                    and (row.exactness is Exactness.BOUNDED or bool(row.replay and row.exactness.proven)),
+                    Fact.LOSS: row.raw.verdict is RawVerdict.LOSS,
+                    Fact.CONFUSION: row.raw.verdict is RawVerdict.CONFUSION,
+                    Fact.AHEAD_DIFFERS: bool(ahead.missing or ahead.duplicated or ahead.foreign),
+                    Fact.OLD_COMMIT: self.old_commit is not None,
+                    Fact.NEW_COMMIT: self.new_commit is not None,
+                    Fact.PENDING_BATCH: self.pending_equal is not None,
+                }
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +166,8 @@ class MigrationCase:
     rows: tuple[PartitionComparison, ...]
     now_ms: int
     """When the clusters were read (not when somebody looks at the comparison)."""
-    kinds: Collection[str]
-    """The kinds of source that are moved: those of the migration's stream."""
+    stream: str
+    """The old stream, as it is registered."""
     application: str | None = None
     """The name of the application that reads the same stream; None where none is stated."""
     other_positions: tuple[SourcePosition, ...] = ()
@@ -155,14 +184,30 @@ class MigrationCase:
     """The words of the streams, by Kafka's for the same."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        topics = (name for row in self.rows for name in (row.topic, row.new_topic))
-        groups = (state.name for state in (self.old_group, self.new_group, self.committed) if state is not None)
-        clusters = (name for snapshot in (self.old, self.new) for name in (snapshot.name, snapshot.alias))
-        return tuple(dict.fromkeys(name for name in (*topics, *clusters, *groups) if name is not None))
+    def situation(self) -> Situation:
+        checkpoint = self.checkpoint
+        return Situation(
+            stream=self.stream,
+            engine="" if checkpoint is None else checkpoint.engine,
+            facts=_holding(
+                {
+                    Fact.MIRROR: self.link is Link.MIRRORMAKER,
+                    Fact.PENDING_BATCH: checkpoint is not None and checkpoint.details.reruns_batch is not None,
+                    Fact.GROUP: self.old_group is not None,
+                    Fact.COMMITS: checkpoint is not None and self.committed is not None,
+                    Fact.TRANSACTIONS: checkpoint is not None and bool(checkpoint.details.transactions),
+                    Fact.SHARDS: not spec_of(self.stream).has_integers,
+                }
+            ),
+        )
 
 
-def _partition(topic: TopicState | None, number: int) -> PartitionState | None:
+def _holding(facts: Mapping[Fact, bool]) -> frozenset[Fact]:
+    return frozenset(fact for fact, holds in facts.items() if holds)
+
+
+def partition_of(topic: TopicState | None, number: int) -> PartitionState | None:
+    """Return a partition of a topic; None where it has no such one."""
     if topic is None:
         return None
     # Kafka numbers partitions from 0 without gaps; only a snapshot cut by hand needs the search.

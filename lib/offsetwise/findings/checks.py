@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from offsetwise.findings.case import Case, MigrationCase
@@ -12,11 +12,13 @@ from offsetwise.model import Finding, Problem, Severity
 
 def judge(case: Case) -> tuple[Finding, ...]:
     """Return the findings of one partition, the most serious first, no code twice."""
-    topic, partition = case.row.topic, case.row.partition
-    problems = (next(check(case), None) for check in decided(Stage.PARTITION))
-    names = (topic, case.row.new_topic)
-    worded_problems = (worded(problem, case.terms, names=names) for problem in problems if problem is not None)
-    return _ordered(_about(problem, topic, partition) for problem in worded_problems)
+    row = case.row
+    problems = (next(check(case), None) for check in decided(Stage.PARTITION, case.situation))
+    return tuple(
+        _finding(problem, case.terms, (row.topic, row.new_topic), topic=row.topic, partition=row.partition)
+        for problem in problems
+        if problem is not None
+    )
 
 
 def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
@@ -30,10 +32,20 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
         (problem, pair.old_name) for check in decided(Stage.TOPIC) for pair in case.topics for problem in check(pair)
     )
     stages = (Stage.MIGRATION,) if case.old_group is None else (Stage.MIGRATION, Stage.GROUP)
-    overall = ((problem, None) for stage in stages for check in decided(stage) for problem in check(case))
+    checks = (check for stage in stages for check in decided(stage, case.situation))
+    overall = ((problem, None) for check in checks for problem in check(case))
     results = (*read, *((problem, at) for problem, at in (*topics, *overall) if problem.code not in sentences))
-    names = case.names
-    return _ordered(_about(worded(problem, case.terms, names=names), at) for problem, at in results)
+    topics_of_rows = (name for row in case.rows for name in (row.topic, row.new_topic))
+    clusters = (name for snapshot in (case.old, case.new) for name in (snapshot.name, snapshot.alias))
+    groups = (state.name for state in (case.old_group, case.new_group, case.committed) if state is not None)
+    names = [*dict.fromkeys(name for name in (*topics_of_rows, *clusters, *groups) if name is not None)]
+    severities = list(Severity)
+    return tuple(
+        sorted(
+            (_finding(problem, case.terms, names, topic=at) for problem, at in results),
+            key=lambda finding: (severities.index(finding.severity), describe(finding.code).rank),
+        )
+    )
 
 
 def _read(case: MigrationCase) -> Iterator[Problem]:
@@ -45,21 +57,18 @@ def _read(case: MigrationCase) -> Iterator[Problem]:
     is_reported = any(pair.old is None or pair.new is None for pair in case.topics)
     for problem in (*problems, *case.old.problems, *case.new.problems):
         if not ((is_reported and problem.code == topic_missing.code) or chosen_at_start(problem)):
-            yield _with_amount(problem, case)
+            kind = findings().get(problem.code)
+            more = "" if kind is None or kind.amount is None else kind.amount(case)
+            yield replace(problem, message=f"{problem.message} {more}") if more else problem
 
 
-def _with_amount(problem: Problem, case: MigrationCase) -> Problem:
-    kind = findings().get(problem.code)
-    more = "" if kind is None or kind.amount is None else kind.amount(case)
-    return replace(problem, message=f"{problem.message} {more}") if more else problem
-
-
-def _about(problem: Problem, topic: str | None = None, partition: int | None = None) -> Finding:
-    return describe(problem.code).finding(problem.message, fix=problem.fix, topic=topic, partition=partition)
-
-
-def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    severities = list(Severity)
-    return tuple(
-        sorted(findings, key=lambda finding: (severities.index(finding.severity), describe(finding.code).rank))
-    )
+def _finding(
+    problem: Problem,
+    terms: Mapping[str, str],
+    names: Sequence[str],
+    *,
+    topic: str | None = None,
+    partition: int | None = None,
+) -> Finding:
+    said = worded(problem, terms, names=names)
+    return describe(said.code).finding(said.message, fix=said.fix, topic=topic, partition=partition)

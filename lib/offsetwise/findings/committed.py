@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from offsetwise.findings.case import MigrationCase
-from offsetwise.findings.register import Stage, finding
+from offsetwise.findings.register import Fact, Stage, finding
 from offsetwise.model import Checkpoint, GroupOffset, Severity, Transaction, epoch_ms
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkAnswer
@@ -25,6 +25,7 @@ _OPEN = (Decision.COMMIT, Decision.ABORT, Decision.LIVE, Decision.NOT_NEWEST)
     remedy="Take a new savepoint as you stop the job, and compare again.",
     rank=270,
     stage=Stage.MIGRATION,
+    needs={Fact.COMMITS},
 )
 def group_ahead(case: MigrationCase) -> Iterator[str]:
     """The group that the job commits to has read past the checkpoint."""
@@ -45,6 +46,7 @@ def group_ahead(case: MigrationCase) -> Iterator[str]:
     "ones to it.",
     rank=70,
     stage=Stage.MIGRATION,
+    needs={Fact.COMMITS},
 )
 def group_behind(case: MigrationCase) -> Iterator[str]:
     """The group that the job commits to has read less than the checkpoint."""
@@ -65,6 +67,7 @@ def group_behind(case: MigrationCase) -> Iterator[str]:
     rank=260,
     stage=Stage.MIGRATION,
     of_sink=True,
+    needs={Fact.TRANSACTIONS},
 )
 def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     """Transactions that the checkpoint holds open have run out, unless they were committed before."""

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from offsetwise.findings.case import Case
-from offsetwise.findings.register import finding
+from offsetwise.findings.case import Case, partition_of
+from offsetwise.findings.register import Fact, finding
 from offsetwise.findings.retention import expiry_of
-from offsetwise.model import Cluster, Exactness, IsolationLevel, Link, LogRange, OffsetSync, Severity, TopicState
+from offsetwise.model import Cluster, Exactness, IsolationLevel, LogRange, OffsetSync, Severity, TopicState
 from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence, utc
 
@@ -41,12 +41,13 @@ def topic_missing(case: Case) -> Iterator[str]:
 )
 def partition_missing(case: Case) -> Iterator[str]:
     row = case.row
+    old, new = (partition_of(topic, row.partition) for topic in (case.old_topic, case.new_topic))
     sentences = []
-    if _lists(case.new_topic) and case.new_partition is None and not _divided(case.new_topic):
+    if _lists(case.new_topic) and new is None and not _divided(case.new_topic):
         sentences.append(
             f"Topic {row.new_topic} on the new cluster has {_size(case.new_topic)}, none with number {row.partition}"
         )
-    if _on_old(case) and _lists(case.old_topic) and case.old_partition is None and not _divided(case.old_topic):
+    if _on_old(case) and _lists(case.old_topic) and old is None and not _divided(case.old_topic):
         sentences.append(
             f"Topic {row.topic} on the old cluster has {_size(case.old_topic)}, none with number {row.partition}"
         )
@@ -61,14 +62,12 @@ def partition_missing(case: Case) -> Iterator[str]:
     remedy="Stop the mirror, reset its stored source offsets, fill the new topic from the start, and compare again.",
     rank=70,
     overridable=True,
+    needs={Fact.MIRROR, Fact.POSITION, Fact.INEXACT},
 )
 def topic_recreated(case: Case) -> Iterator[str]:
     """The mirror's own claims do not describe the log that stands there now."""
-    row = case.row
-    if case.link is not Link.MIRRORMAKER or row.old_offset is None or row.exactness is Exactness.EXACT:
-        return
-    run = _last_run(case.syncs)
-    if not run:
+    row, run = case.row, _last_run(case.syncs)
+    if not run or row.old_offset is None:
         return
     newest, end = run[-1], row.new.hw
     if case.syncs_read_first and end is not None and newest.downstream >= end:
@@ -126,10 +125,11 @@ def open_transaction(case: Case) -> Iterator[str]:
     remedy="Mirror the topic again with a read_committed consumer (in mm2.properties `ALIAS.consumer.isolation.level`, "
     "with the alias of the old cluster); no offset repairs this.",
     rank=160,
+    needs={Fact.READ_COMMITTED},
 )
 def aborted_visible(case: Case) -> Iterator[str]:
     """Records of aborted transactions are ordinary records on the new log, for a read_committed job."""
-    if case.isolation is not IsolationLevel.READ_COMMITTED or not case.aborted_visible:
+    if not case.aborted_visible:
         return
     verb = "was" if case.aborted_visible == 1 else "were"
     yield (
@@ -144,6 +144,7 @@ def aborted_visible(case: Case) -> Iterator[str]:
     title="Unread records are missing on the new cluster",
     remedy="Let the mirror catch up; if the number stays, find them with `offsetwise reconcile`.",
     rank=50,
+    needs={Fact.AHEAD_DIFFERS},
 )
 def missing_ahead(case: Case) -> Iterator[str]:
     """Unread records have no copy on the new log."""
@@ -161,6 +162,7 @@ def missing_ahead(case: Case) -> Iterator[str]:
     title="The mirror has not come to the end of the old log",
     remedy="Let the mirror catch up before the job starts on the new cluster, then compare again.",
     rank=55,
+    needs={Fact.MIRROR},
 )
 def mirror_behind(case: Case) -> Iterator[str]:
     """A proven position stands, while more of the old log lies behind the mirror's newest sync than of the new one.
@@ -171,7 +173,7 @@ def mirror_behind(case: Case) -> Iterator[str]:
     row, run = case.row, _last_run(case.syncs)
     old_end, new_end, position = offset_or_none(row.old.hw), offset_or_none(row.new.hw), offset_or_none(row.old_offset)
     exact = row.exactness in (Exactness.EXACT, Exactness.POSITION_EXACT)
-    if case.link is not Link.MIRRORMAKER or not exact or not run or old_end is None or new_end is None:
+    if not exact or not run or old_end is None or new_end is None:
         return
     first, newest = run[0], run[-1]
     sparse = newest.upstream - first.upstream > newest.downstream - first.downstream
@@ -195,6 +197,7 @@ def mirror_behind(case: Case) -> Iterator[str]:
     title="Records of unknown origin lie ahead",
     remedy="Find out who writes to the new topic; the job will read these records.",
     rank=60,
+    needs={Fact.AHEAD_DIFFERS},
 )
 def foreign_ahead(case: Case) -> Iterator[str]:
     """Records that no source record explains lie ahead."""
@@ -216,6 +219,7 @@ def foreign_ahead(case: Case) -> Iterator[str]:
     title="Second copies lie ahead",
     remedy="Make sure that the sink drops repeated records; see them with `offsetwise reconcile`.",
     rank=120,
+    needs={Fact.AHEAD_DIFFERS},
 )
 def duplicates_ahead(case: Case) -> Iterator[str]:
     """More copies lie ahead than there are unread records."""
@@ -282,6 +286,7 @@ def retention_before_cutover(case: Case) -> Iterator[str]:
     remedy="Write the translated offset and exclude the group from the mirror's group sync, which never lowers "
     "an offset.",
     rank=30,
+    needs={Fact.NEW_COMMIT},
 )
 def target_ahead(case: Case) -> Iterator[str]:
     """The group's commit on the new cluster lies past the translated place."""
@@ -302,6 +307,7 @@ def target_ahead(case: Case) -> Iterator[str]:
     title="The commit carries metadata that is not carried over",
     remedy="Check what the client keeps there (Parallel Consumer, Streams); without it the client may repeat records.",
     rank=90,
+    needs={Fact.OLD_COMMIT},
 )
 def metadata_not_carried(case: Case) -> Iterator[str]:
     if case.old_commit is None or not case.old_commit.metadata:
@@ -316,10 +322,11 @@ def metadata_not_carried(case: Case) -> Iterator[str]:
     title="The group's commit carries the old cluster's leader epoch",
     remedy="Write the offset again without a leader epoch.",
     rank=150,
+    needs={Fact.NEW_COMMIT},
 )
 def leader_epoch_carried(case: Case) -> Iterator[str]:
     """The commit on the new cluster names a leader epoch that cluster has not reached."""
-    commit, partition = case.new_commit, case.new_partition
+    commit, partition = case.new_commit, partition_of(case.new_topic, case.row.partition)
     if commit is None or commit.leader_epoch is None or partition is None or partition.leader_epoch is None:
         return
     if commit.leader_epoch <= partition.leader_epoch:

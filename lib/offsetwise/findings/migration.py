@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicCase
 from offsetwise.findings.reading import checkpoint_damaged
-from offsetwise.findings.register import Said, Stage, describe, finding
-from offsetwise.model import AnyPosition, Details, Link, LogRange, PartitionComparison, Severity, TopicState
+from offsetwise.findings.register import Fact, Said, Stage, describe, finding
+from offsetwise.model import AnyPosition, Details, LogRange, PartitionComparison, Severity, TopicState
 from offsetwise.model.clusters import has_members
-from offsetwise.ports.stream import is_of_several_clusters
+from offsetwise.ports.stream import is_of_several_clusters, spec_of
 from offsetwise.wording import duration, many, utc
 
 HEARTBEAT_AGE_MS = 60_000
@@ -33,6 +33,7 @@ MOVE_THE_OTHERS = (
     remedy="Drop the last planned batch in the copy; go on from the last committed one.",
     rank=100,
     stage=Stage.MIGRATION,
+    needs={Fact.PENDING_BATCH},
 )
 def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     """The pending batch ends where only the new cluster could have ended it.
@@ -41,11 +42,9 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     old one's. Each end must be known on both clusters for the second: a checkpoint read after the old cluster moved on
     would look the same for single partitions.
     """
-    if case.checkpoint is None or case.checkpoint.details.reruns_batch is None:
-        return
+    again = None if case.checkpoint is None else case.checkpoint.details.reruns_batch
     pending = [row for row in case.rows if len(row.restart) > 1]
     backward = [row for row in pending if row.restart[-1].old < row.restart[0].old]
-    again = case.checkpoint.details.reruns_batch
     if backward:
         row = backward[0]
         yield (
@@ -83,10 +82,11 @@ def cluster_unclear(case: MigrationCase) -> Iterator[str]:
     remedy="Best let it commit on the old cluster first; else both of its ends have to be translated.",
     rank=100,
     stage=Stage.MIGRATION,
+    needs={Fact.PENDING_BATCH},
 )
 def pending_batch(case: MigrationCase) -> Iterator[str]:
     """A planned batch was not committed and will run again."""
-    if case.checkpoint is None or case.checkpoint.details.reruns_batch is None:
+    if case.checkpoint is None:
         return
     codes = {problem.code for problem in case.checkpoint.problems}
     lacks_files = checkpoint_damaged.code in codes and pending_batch.code not in codes
@@ -107,9 +107,13 @@ def pending_batch(case: MigrationCase) -> Iterator[str]:
 )
 def checkpoint_old(case: MigrationCase) -> Iterator[str]:
     """The last batch was planned, or the savepoint written, more than a day before the clusters were read."""
-    what, written = _last_written(case)
+    details = Details() if case.checkpoint is None else case.checkpoint.details
+    written = details.written_ms
     if written is not None and case.now_ms - written > OLD_AGE_MS:
-        yield (f"{what} at {utc(written)}, {duration(case.now_ms - written)} before the clusters were read.")
+        yield (
+            f"{details.last_written} at {utc(written)}, {duration(case.now_ms - written)} before the clusters were "
+            "read."
+        )
 
 
 @finding(
@@ -124,7 +128,7 @@ def source_not_compared(case: MigrationCase) -> Iterator[Said]:
     """The job also reads a source whose positions are not those of a cluster of the migration."""
     sources = () if case.checkpoint is None else case.checkpoint.sources
     for source in sources:
-        if source.kind not in case.kinds:
+        if source.kind not in spec_of(case.stream).compared:
             message = f"Source {source.index} is of kind {source.kind}: its position is neither compared nor moved."
             if is_of_several_clusters(source.kind):
                 yield f"{message} A savepoint with it is not edited as it is.", MOVE_THE_OTHERS
@@ -142,10 +146,13 @@ def source_not_compared(case: MigrationCase) -> Iterator[Said]:
 )
 def reader_suspected(case: MigrationCase) -> Iterator[str]:
     """A batch was planned or a checkpoint taken a moment ago, or a group has members. A savepoint may end a job."""
-    what, written = _last_written(case)
-    ended = case.checkpoint is not None and case.checkpoint.details.kind == "savepoint"
+    details = Details() if case.checkpoint is None else case.checkpoint.details
+    written, ended = details.written_ms, details.kind == "savepoint"
     if written is not None and not ended and 0 <= case.now_ms - written < RUNNING_AGE_MS:
-        yield (f"{what} {duration(case.now_ms - written)} before the clusters were read: the job may still be running.")
+        yield (
+            f"{details.last_written} {duration(case.now_ms - written)} before the clusters were read: the job may "
+            "still be running."
+        )
     for name, group in (("old", case.old_group), ("new", case.new_group)):
         if group is not None and has_members(group.state):
             yield (f"Group {group.name} is {group.state} on the {name} cluster: it has members.")
@@ -158,6 +165,7 @@ def reader_suspected(case: MigrationCase) -> Iterator[str]:
     remedy="Look at the mirror's connectors; compare again when it runs.",
     rank=40,
     stage=Stage.MIGRATION,
+    needs={Fact.MIRROR},
 )
 def mirror_stalled(case: MigrationCase) -> Iterator[str]:
     """The newest heartbeat of this flow is older than a minute. No heartbeat at all says nothing."""
@@ -167,7 +175,7 @@ def mirror_stalled(case: MigrationCase) -> Iterator[str]:
         for beat in snapshot.mirror.heartbeats
         if (beat.source, beat.target) == (case.old.alias, case.new.alias)
     ]
-    if case.link is Link.MIRRORMAKER and beats and case.now_ms - max(beats) > HEARTBEAT_AGE_MS:
+    if beats and case.now_ms - max(beats) > HEARTBEAT_AGE_MS:
         yield (
             f"The last heartbeat from {case.old.alias} to {case.new.alias} is from {utc(max(beats))}, "
             f"{duration(case.now_ms - max(beats))} before the clusters were read."
@@ -181,6 +189,7 @@ def mirror_stalled(case: MigrationCase) -> Iterator[str]:
     remedy="Start the consumers soon after writing, or raise `offsets.retention.minutes` on the new cluster.",
     rank=80,
     stage=Stage.MIGRATION,
+    needs={Fact.GROUP},
 )
 def group_offsets_expire(case: MigrationCase) -> Iterator[str]:
     """A group's offsets on the new cluster expire while it has no members."""
@@ -248,11 +257,6 @@ def compacted(pair: TopicCase) -> Iterator[str]:
             f"{pair.old_name} is compacted on {where}: earlier values of a key may be missing there, and offsets "
             "are not consecutive."
         )
-
-
-def _last_written(case: MigrationCase) -> tuple[str, int | None]:
-    details = Details() if case.checkpoint is None else case.checkpoint.details
-    return details.last_written, details.written_ms
 
 
 def _within(offset: AnyPosition, log: LogRange) -> bool | None:

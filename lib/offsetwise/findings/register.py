@@ -7,9 +7,9 @@ read, and closed then. A code never changes its meaning; new ones may come. `doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, ParamSpec
@@ -52,6 +52,42 @@ class Stage(StrEnum):
     """When a plan is drafted, and before that when the ways to move the job are judged."""
 
 
+class Fact(Enum):
+    """What holds of a `Case` or a `MigrationCase`. A finding that needs some is not called where one does not hold."""
+
+    MIRROR = "MirrorMaker copies the topics"
+    READ_COMMITTED = "the job reads committed records only"
+    POSITION = "the partition has a position"
+    NO_POSITION = "the partition has no position"
+    BY_ENGINE = "where the job begins without a position is up to its engine"
+    BY_SETTING = "where the job begins without a position is a setting of its client"
+    CHOSEN_AT_START = "the checkpoint says in words where the job begins, and has no offset"
+    OLD_NUMBER = "the position is a number that was written for the old cluster"
+    INEXACT = "records do not prove the position on the new cluster exactly"
+    READS_TWICE = "from the position on the new cluster the job reads records twice"
+    LOSS = "the old number lies past unread records of the new log"
+    CONFUSION = "the record at the old number is another one on the new cluster"
+    AHEAD_DIFFERS = "the unread records, counted on both logs, are not the same"
+    OLD_COMMIT = "the compared group has committed on the old cluster"
+    NEW_COMMIT = "the compared group has committed on the new cluster"
+    PENDING_BATCH = "a batch was planned and not committed; of a partition, it was read on both clusters"
+    GROUP = "a group is compared"
+    COMMITS = "the checkpoint's job commits to a group that was read"
+    TRANSACTIONS = "the checkpoint holds transactions of a sink"
+    SHARDS = "positions of the stream are no numbers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a case is about, by which the findings are chosen that are asked about it."""
+
+    stream: str
+    """The old stream, as it is registered."""
+    engine: str = ""
+    """The engine of the checkpoint; empty of a partition, and of a group."""
+    facts: frozenset[Fact]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingKind:
     code: str
@@ -92,6 +128,12 @@ class FindingKind:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredFinding(FindingKind, Generic[P]):
     decide: Callable[P, Iterator[Said]]
+    stream: str = ""
+    """The only stream it is about; empty for any."""
+    engine: str = ""
+    """The only engine it is about; empty for any."""
+    needs: frozenset[Fact] = frozenset()
+    """What must hold: without one of these it is not called."""
     amount: Callable[[MigrationCase], str] | None = None
     """For `Stage.READER`: what is added to the reader's sentence once the clusters were read, as a sentence of its own
     that says how many records, or how much time, it is about; "" where they tell nothing."""
@@ -118,6 +160,9 @@ def finding(
     overridable: bool = False,
     continuing: bool = False,
     of_sink: bool = False,
+    stream: str = "",
+    engine: str = "",
+    needs: Set[Fact] = frozenset(),
     amount: Callable[[MigrationCase], str] | None = None,
 ) -> Callable[[Callable[P, Iterator[Said]]], DeclaredFinding[P]]:
     """Declare a finding by the function that decides it.
@@ -136,6 +181,9 @@ def finding(
         overridable: See `FindingKind`.
         continuing: See `FindingKind`.
         of_sink: See `FindingKind`.
+        stream: See `DeclaredFinding`.
+        engine: See `DeclaredFinding`.
+        needs: See `DeclaredFinding`.
         amount: See `DeclaredFinding`.
 
     Raises:
@@ -160,6 +208,9 @@ def finding(
             of_sink=of_sink,
             page=f"docs/findings/{code}.md",
             decide=decide,
+            stream=stream,
+            engine=engine,
+            needs=frozenset(needs),
             amount=amount,
         )
         _declared[code] = check
@@ -180,9 +231,18 @@ def findings() -> Mapping[str, DeclaredFinding[...]]:
 
 
 @cache
-def decided(stage: Stage) -> tuple[DeclaredFinding[...], ...]:
-    """Return the findings of one stage, the most serious first."""
-    return tuple(check for check in findings().values() if check.stage is stage)
+def decided(stage: Stage, situation: Situation | None = None) -> tuple[DeclaredFinding[...], ...]:
+    """Return the findings of one stage, the most serious first; those that are asked in a situation, where one is."""
+    checks = (check for check in findings().values() if check.stage is stage)
+    if situation is None:
+        return tuple(checks)
+    return tuple(
+        check
+        for check in checks
+        if check.stream in ("", situation.stream)
+        and check.engine in ("", situation.engine)
+        and check.needs <= situation.facts
+    )
 
 
 def describe(code: str) -> FindingKind:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.committed import held_back
-from offsetwise.findings.register import Stage, finding
+from offsetwise.findings.register import Fact, Stage, finding
 from offsetwise.model import Severity
 from offsetwise.transactions.timing import Timeout
 from offsetwise.transactions.upgrade import TransactionFacts, timeout_refused
@@ -19,6 +19,7 @@ from offsetwise.wording import many
     rank=252,
     stage=Stage.MIGRATION,
     of_sink=True,
+    needs={Fact.TRANSACTIONS},
 )
 def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
     """A restore would commit on the new cluster what was begun on the old one, and fail."""

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import Case
-from offsetwise.findings.register import finding
-from offsetwise.model import Exactness, IsolationLevel, OffsetReset, Problem, RawVerdict, Severity
+from offsetwise.findings.register import Fact, finding
+from offsetwise.model import Exactness, OffsetReset, PartitionComparison, Problem, RawVerdict, Severity
 from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence
 
@@ -15,12 +15,11 @@ from offsetwise.wording import many, sentence
     title="No proven position on the new cluster",
     remedy="Follow the reason in the evidence; a position that nobody can prove needs a person's decision in writing.",
     rank=190,
+    needs={Fact.POSITION},
 )
 def untranslated(case: Case) -> Iterator[str]:
     """Nobody can prove where the position, or the pending batch's end, lies on the new cluster."""
     row = case.row
-    if row.old_offset is None:
-        return
     if row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
         word = "has no known position" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
         yield (f"{row.old_offset:,} {word} on the new cluster: {_clause(row.evidence.reason)}")
@@ -37,12 +36,11 @@ def untranslated(case: Case) -> Iterator[str]:
     title="The position is not on the new cluster yet",
     remedy="Let the mirror catch up, then compare again.",
     rank=90,
+    needs={Fact.POSITION},
 )
 def not_yet_mirrored(case: Case) -> Iterator[str]:
     """The mirror has not copied up to the position yet."""
     row, end = case.row, case.row.new.hw
-    if row.old_offset is None:
-        return
     points = [point.new for point in row.restart if point.new is not None]
     furthest = max([*points, *(() if row.new_offset is None else (row.new_offset,))], default=None)
     if end is not None and furthest is not None and furthest > end:
@@ -126,12 +124,13 @@ def native_below(case: Case) -> Iterator[str]:
     remedy="Narrow the position (larger `content` budgets, stop the writers), or state `tolerates_replay: true` "
     "for the job.",
     rank=180,
+    needs={Fact.READS_TWICE},
 )
 def replay_not_tolerated(case: Case) -> Iterator[str]:
-    if case.job.tolerates_replay or not _repeats(case):
+    if case.job.tolerates_replay:
         return
     state_note = " and keeps state, which would count them twice" if case.job.stateful else ""
-    yield (f"{_repeated(case)}, and the job is not stated to tolerate that{state_note}.")
+    yield (f"{_repeated(case.row)}, and the job is not stated to tolerate that{state_note}.")
 
 
 @finding(
@@ -145,8 +144,8 @@ def replay(case: Case) -> Iterator[str]:
     """The place, or the old number as it is, repeats records."""
     row = case.row
     sentences = []
-    if case.job.tolerates_replay and _repeats(case):
-        sentences.append(_repeated(case))
+    if case.job.tolerates_replay and Fact.READS_TWICE in case.situation.facts:
+        sentences.append(_repeated(row))
     if row.raw.verdict is RawVerdict.REPLAY and row.old_offset is not None:
         again = "records" if row.raw.replay is None else many(row.raw.replay, "record")
         sentences.append(f"reusing {row.old_offset:,} on the new cluster would read {again} again")
@@ -162,15 +161,14 @@ def replay(case: Case) -> Iterator[str]:
     "--override topic:partition=offset --reason TEXT. Or let the job read a record of it, then take a new savepoint.",
     rank=200,
     overridable=True,
+    needs={Fact.CHOSEN_AT_START},
 )
 def no_position(case: Case) -> Iterator[str]:
     """A source knows a partition and keeps no offset for it, or an end that is not translated."""
-    row = case.row
-    if row.old_offset is None and case.starts_at is not None:
-        yield (
-            f"The checkpoint has no offset for {row.topic_partition} ({case.starts_at}): where it begins is chosen "
-            "when the job starts, and is not translated."
-        )
+    yield (
+        f"The checkpoint has no offset for {case.row.topic_partition} ({case.starts_at}): where it begins is chosen "
+        "when the job starts, and is not translated."
+    )
 
 
 def chosen_at_start(problem: Problem) -> bool:
@@ -183,12 +181,11 @@ def chosen_at_start(problem: Problem) -> bool:
     title="The job has no position for this partition",
     remedy="Confirm that the job shall read the partition from its start.",
     rank=20,
+    needs={Fact.NO_POSITION, Fact.BY_ENGINE},
 )
 def new_partition(case: Case) -> Iterator[str]:
     """The job has no position for a partition that the new topic has."""
     row = case.row
-    if row.old_offset is not None or case.of_group or case.of_file or case.starts_at is not None:
-        return
     start = "its start" if row.new.log_start is None else f"its start, {row.new.log_start:,}"
     yield (f"The job has no position for {row.new_topic_partition}; it would begin at {start}.")
 
@@ -203,13 +200,11 @@ def new_partition(case: Case) -> Iterator[str]:
     "compare again.",
     rank=185,
     overridable=True,
+    needs={Fact.NO_POSITION, Fact.BY_SETTING},
 )
 def no_commit(case: Case) -> Iterator[str]:
     """The job has no commit in a partition, or no position in its file, and where its client begins is not stated."""
-    row = case.row
-    if row.old_offset is not None or not (case.of_group or case.of_file):
-        return
-    reset = case.job.auto_offset_reset
+    row, reset = case.row, case.job.auto_offset_reset
     if reset in (OffsetReset.EARLIEST, OffsetReset.LATEST):
         return
     nothing = "The group has committed nothing" if case.of_group else "The job has no position in its file"
@@ -258,13 +253,13 @@ def schema_ids_masked(case: Case) -> Iterator[str]:
     title="The pending batch would hold other records",
     remedy="Let the pending batch commit on the old cluster before the switch.",
     rank=140,
+    needs={Fact.PENDING_BATCH},
 )
 def pending_batch_differs(case: Case) -> Iterator[str]:
     """The batch that runs again holds other records on the new cluster."""
-    row = case.row
-    if case.pending_equal is not False:
+    if case.pending_equal:
         return
-    ends = " to ".join(f"{point.old:,}" for point in row.restart)
+    ends = " to ".join(f"{point.old:,}" for point in case.row.restart)
     yield (
         f"The pending batch, {ends} on the old cluster, holds other records between its translated ends: the sink may "
         "already hold the first ones under this batch id."
@@ -277,11 +272,12 @@ def pending_batch_differs(case: Case) -> Iterator[str]:
     title="The position contradicts the stated isolation level",
     remedy="Check the job's `kafka.isolation.level` and say the same in the migration file.",
     rank=180,
+    needs={Fact.READ_COMMITTED, Fact.POSITION},
 )
 def isolation_differs(case: Case) -> Iterator[str]:
     """A read_committed job cannot stand past the last stable offset."""
     row = case.row
-    if case.isolation is not IsolationLevel.READ_COMMITTED or row.old_offset is None or row.old.lso is None:
+    if row.old_offset is None or row.old.lso is None:
         return
     if row.old_offset <= row.old.lso or row.old.hw is None or row.old_offset > row.old.hw:
         return
@@ -291,15 +287,7 @@ def isolation_differs(case: Case) -> Iterator[str]:
     )
 
 
-def _repeats(case: Case) -> bool:
-    row = case.row
-    if row.new_offset is None or row.old_offset is None:
-        return False
-    return row.exactness is Exactness.BOUNDED or bool(row.replay and row.exactness.proven)
-
-
-def _repeated(case: Case) -> str:
-    row = case.row
+def _repeated(row: PartitionComparison) -> str:
     if row.replay is None:
         return (
             f"Resuming at {row.new_offset:,}, the safe end of the bounds, may read records twice; how many is unknown"

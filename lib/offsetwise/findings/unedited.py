@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import Case
-from offsetwise.findings.register import finding
-from offsetwise.model import Cluster, RawVerdict, Severity
+from offsetwise.findings.register import Fact, finding
+from offsetwise.model import Severity
 from offsetwise.wording import many
 
 
@@ -21,11 +21,12 @@ from offsetwise.wording import many
     remedy="Write the translated offset; do not start the job from this checkpoint unedited.",
     rank=10,
     unedited=True,
+    needs={Fact.OLD_NUMBER},
 )
 def loss_beyond_end(case: Case) -> Iterator[str]:
     """The old number, or the pending batch's end, lies past the new log's end."""
     row, end = case.row, case.row.new.hw
-    if end is None or not _reused(case):
+    if end is None:
         return
     beyond = [point for point in row.restart if point.old > end]
     if row.old_offset is not None and row.old_offset > end:
@@ -50,16 +51,15 @@ def loss_beyond_end(case: Case) -> Iterator[str]:
     remedy="Write the translated offset; do not start the job from this checkpoint unedited.",
     rank=20,
     unedited=True,
+    needs={Fact.OLD_NUMBER, Fact.LOSS},
 )
 def loss_inside_log(case: Case) -> Iterator[str]:
     """Unread records lie below the old number on the new log."""
     row = case.row
-    if row.raw.verdict is not RawVerdict.LOSS or not _reused(case):
-        return
     lost = "records" if row.raw.skip is None else many(row.raw.skip, "record")
-    yield (
-        f"Reusing {row.old_offset:,} on the new cluster would skip {lost} that the job has not read{_instead(case)}."
-    )
+    known = row.new_offset is not None and row.exactness.proven
+    instead = f"; the same position there is {row.new_offset:,}" if known else ""
+    yield (f"Reusing {row.old_offset:,} on the new cluster would skip {lost} that the job has not read{instead}.")
 
 
 @finding(
@@ -69,26 +69,12 @@ def loss_inside_log(case: Case) -> Iterator[str]:
     remedy="Do not reuse the number. Find out what filled the new topic, then decide where this partition starts.",
     rank=30,
     unedited=True,
+    needs={Fact.OLD_NUMBER, Fact.CONFUSION},
 )
 def confusion(case: Case) -> Iterator[str]:
     """No translation exists, and the record at the old number is another one."""
     row = case.row
-    if row.raw.verdict is not RawVerdict.CONFUSION or not _reused(case):
-        return
     yield (
         f"Offset {row.old_offset:,} of {row.new_topic_partition} on the new cluster holds another record than "
         "on the old one, and no position there continues what the job has read."
     )
-
-
-def _reused(case: Case) -> bool:
-    """Return whether the number was written for the old cluster: only then is reusing it a question."""
-    known = case.row.old_offset is not None and case.starts_at is None
-    return known and case.belongs_to.cluster is not Cluster.NEW
-
-
-def _instead(case: Case) -> str:
-    row = case.row
-    if row.new_offset is None or not row.exactness.proven:
-        return ""
-    return f"; the same position there is {row.new_offset:,}"

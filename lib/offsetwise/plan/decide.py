@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from offsetwise.config import JobTraits
 from offsetwise.errors import PlanError
@@ -31,7 +31,6 @@ from offsetwise.model import (
     PlannedPosition,
     Problem,
     Proof,
-    RestartPoint,
     Snapshot,
     Start,
     TopicPartition,
@@ -122,7 +121,7 @@ def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | Non
     else:
         start, override = decided
         position = _overridden(row, start, override, on)
-        objections = tuple(_against_pending(row, on, override.offset))
+        objections = tuple(_against_pending(row, override.offset)) if on.keeps_pending else ()
     if position is None:
         return None, objections
     return position, (*objections, *_outside(position, on))
@@ -285,6 +284,7 @@ def _position(
     proof: bool = True,
     reason: str | None = None,
 ) -> PlannedPosition:
+    begin = tuple(replace(point, new=new_offset) for point in row.restart[:1])
     return PlannedPosition(
         source=row.source,
         topic=row.topic,
@@ -295,7 +295,7 @@ def _position(
         start=start,
         method=row.method if method is None else method,
         exactness=row.exactness if exactness is None else exactness,
-        restart=_restart(row, new_offset, on),
+        restart=(*begin, *(row.restart[1:] if on.keeps_pending else ())),
         bounds=row.bounds if bounds is None else bounds,
         replay=replay,
         skip=skip,
@@ -310,13 +310,6 @@ def _position(
         reason=row.evidence.reason if reason is None else reason,
         aggregate=row.aggregate if new_offset == row.new_offset else None,
     )
-
-
-def _restart(row: PartitionComparison, new_offset: AnyPosition, on: Grounds) -> tuple[RestartPoint, ...]:
-    if not row.restart:
-        return ()
-    first, *rest = row.restart
-    return (RestartPoint(batch=first.batch, old=first.old, new=new_offset), *(rest if on.keeps_pending else ()))
 
 
 def _end_proof(row: PartitionComparison) -> Proof | None:
@@ -353,12 +346,13 @@ def _objections(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
     if row.foreign_below:
         others = many(row.foreign_below, "record")
         yield native_below.problem(f"{name}: {others} of other writers lie below the position.")
-    yield from _against_pending(row, on, row.new_offset)
+    if on.keeps_pending:
+        yield from _against_pending(row, row.new_offset)
 
 
-def _against_pending(row: PartitionComparison, on: Grounds, start: AnyPosition) -> Iterator[Problem]:
+def _against_pending(row: PartitionComparison, start: AnyPosition) -> Iterator[Problem]:
     """The batch that runs again must hold the same records, in full, and between two proven ends."""
-    if not on.keeps_pending or len(row.restart) < 2:
+    if len(row.restart) < 2:
         return
     name, end = str(row.topic_partition), row.restart[-1]
     if end.new is None:

@@ -169,7 +169,17 @@ def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled
     old, new = comparison.snapshots
     leaves_out = settled.dropped is not None or request.rewind_to is not None
     return (
-        *_against_targets(comparison, settled.job, request),
+        *dict.fromkeys(
+            reason
+            for target in request.targets
+            for reason in against_target(
+                target.kind,
+                comparison,
+                settled.job,
+                rewound=request.rewind_to is not None,
+                sink_rewound=request.sink_rewound,
+            )
+        ),
         *settled.reasons,
         *_against_findings((*comparison.findings, *settled.skew), settled.on, leaves_out=leaves_out),
         *_against_clusters(comparison, settled.positions),
@@ -237,21 +247,6 @@ def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
 def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Put what ends transactions first: a copy of the savepoint tells what they came to."""
     return tuple(sorted(targets, key=lambda target: target_type(target.kind).role is not TargetRole.TRANSACTIONS))
-
-
-def _against_targets(comparison: Comparison, job: JobTraits, request: DraftRequest) -> Iterator[Problem]:
-    problems: set[Problem] = set()
-    for target in request.targets:
-        for reason in against_target(
-            target.kind,
-            comparison,
-            job,
-            rewound=request.rewind_to is not None,
-            sink_rewound=request.sink_rewound,
-        ):
-            if reason not in problems:
-                problems.add(reason)
-                yield reason
 
 
 def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from typing import Final
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import ApplyError, PlanError
 from offsetwise.findings.logs import partition_missing
-from offsetwise.model import Plan, PlannedPosition, Problem, TopicPartition
+from offsetwise.model import Plan, PlannedPosition, Problem, Target, TopicPartition
 from offsetwise.plan.moving import StartingOffsets, starting_offsets_of
 from offsetwise.plan.target import groups_of, target_type
 from offsetwise.position import offset_of
@@ -44,7 +44,7 @@ def starting_form(plan: Plan) -> StartingOffsets:
     Raises:
         PlanError: It is not told offsets.
     """
-    form = known_form(plan)
+    form = known_form(plan.targets, plan.requirements.engine)
     if form is None:
         raise PlanError(
             f"startingOffsets: expected a job that can be told to begin at offsets, found one of "
@@ -54,10 +54,10 @@ def starting_form(plan: Plan) -> StartingOffsets:
     return form
 
 
-def known_form(plan: Plan) -> StartingOffsets | None:
+def known_form(targets: Sequence[Target], engine: str) -> StartingOffsets | None:
     """Return how the job of a plan is told where to begin: as what it writes says it, or else as its engine is told."""
-    written = (target_type(target.kind).start for target in plan.targets)
-    return next((form for form in written if form is not None), starting_offsets_of(plan.requirements.engine))
+    written = (target_type(target.kind).start for target in targets)
+    return next((form for form in written if form is not None), starting_offsets_of(engine))
 
 
 def whole_topics(
@@ -74,7 +74,8 @@ def whole_topics(
         PlanError: A partition of a topic is missing.
     """
     there = {topic.name: topic.partitions for topic in plan.requirements.new.topics}
-    for topic, together in groupby(positions, key=_topic):
+    for name, together in groupby(positions, key=attrgetter("new_topic")):
+        topic = _named_by_kafka(name)
         offsets = [(position.partition, offset_of(position.new_offset)) for position in together]
         numbers, count = [number for number, _ in offsets], there.get(topic, 0)
         if numbers != [*range(len(numbers))] or len(numbers) != count:
@@ -143,7 +144,7 @@ def consumer_groups_csv(plan: Plan) -> str:
             )
     lines: dict[TopicPartition, str] = {}
     for position in by_partition(plan):
-        key = TopicPartition(_topic(position), position.partition)
+        key = TopicPartition(_named_by_kafka(position.new_topic), position.partition)
         line = f"{key.topic},{key.partition},{offset_of(position.new_offset)}"
         if lines.setdefault(key, line) != line:
             raise PlanError(
@@ -159,11 +160,10 @@ def by_partition(plan: Plan) -> list[PlannedPosition]:
     return sorted(plan.positions, key=attrgetter("new_topic_partition"))
 
 
-def _topic(position: PlannedPosition) -> str:
-    if not _TOPIC.fullmatch(position.new_topic):
+def _named_by_kafka(topic: str) -> str:
+    if not _TOPIC.fullmatch(topic):
         raise PlanError(
-            f"Export: expected names that Kafka allows for topics, found {position.new_topic[:40]!r}. "
-            "Nothing was printed.",
+            f"Export: expected names that Kafka allows for topics, found {topic[:40]!r}. Nothing was printed.",
             fix="Draft the plan again; this file was not written by Offsetwise.",
         )
-    return position.new_topic
+    return topic

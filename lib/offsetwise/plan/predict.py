@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.findings.case import MigrationCase
-from offsetwise.findings.register import Stage, describe, finding
+from offsetwise.findings.register import Fact, Stage, describe, finding
 from offsetwise.model import Comparison, PartitionComparison, Prediction, RawVerdict, Severity
 from offsetwise.plan.moving import Elsewhere, moving_of
 from offsetwise.position import in_partitions, of_one_stream
@@ -79,10 +79,6 @@ def besides(message: str, prediction: Prediction | None) -> Prediction:
     return Prediction(effect=prediction.effect, told=f"{message} {prediction.told}")
 
 
-def first(rows: Rows, holds: Callable[[PartitionComparison], bool]) -> PartitionComparison | None:
-    return next((row for row in rows if holds(row)), None)
-
-
 def named(row: PartitionComparison) -> str:
     return f"{row.topic_partition} at {row.restart[-1].old:,}" if row.restart else str(row.topic_partition)
 
@@ -107,6 +103,7 @@ def _counted(rows: list[PartitionComparison], verdict: RawVerdict, begins: str) 
     rank=1190,
     stage=Stage.MIGRATION,
     unedited=True,
+    needs={Fact.SHARDS},
 )
 def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
     """The job's code names the new stream, and its state still has the places of the old one."""

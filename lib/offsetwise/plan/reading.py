@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from offsetwise import files
@@ -12,14 +12,18 @@ from offsetwise.model import (
     CUTOVER_CONDITIONS,
     MAX_PARTITIONS,
     AnyPosition,
+    CheckpointRequirement,
     CutoverRequirement,
+    NewSavepoint,
     Plan,
     PlannedPosition,
+    Repair,
     Requirements,
+    Target,
 )
 from offsetwise.plan.draft import totals_of
 from offsetwise.plan.repair.kinds import KINDS, RepairSettings
-from offsetwise.plan.settings import Recorded, Settings, Takers, objections
+from offsetwise.plan.settings import Settings, objections
 from offsetwise.plan.sinks.ending import contradictions as of_transactions
 from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.target import TargetRole, takers_of, takes, target_type
@@ -85,12 +89,19 @@ def contradictions(plan: Plan) -> Iterator[str]:
         and not all(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in plan.targets)
     ):
         yield "it has no positions"
-    yield from _counts(plan)
-    yield from (f"its settings have {objection}" for objection in objections(_takers(plan), _stated(plan)))
-    yield from _of_repair(plan)
-    yield from of_transactions(plan)
-    yield from of_marks(plan)
-    yield from _paths(plan)
+    yield from _counts(plan.requirements, plan.savepoint)
+    taken = takers_of(plan.targets)
+    if plan.repair is not None:
+        taken = {**taken, plan.repair.kind: KINDS.get(plan.repair.kind, Settings)}
+    stated = dict(pair for target in plan.targets for pair in target_type(target.kind).stated(plan))
+    yield from (f"its settings have {what}" for what in objections(taken, (*plan.settings, *stated.items())))
+    if plan.repair is not None:
+        yield from _of_repair(plan.repair, plan.requirements, plan.targets)
+    yield from of_transactions(plan.targets, plan.transactions, plan.requirements.sink, marked=bool(plan.marks))
+    if plan.marks:
+        yield from of_marks(plan.marks, plan.targets, plan.requirements.sink)
+    if plan.requirements.checkpoint is not None:  # else of a group, whose name may be anything and stands in no path
+        yield from _paths(plan.requirements.checkpoint, {position.source for position in plan.positions})
     visited: set[tuple[str, str, int]] = set()
     for planned_position in plan.positions:
         key = planned_position.source, planned_position.topic, planned_position.partition
@@ -98,7 +109,8 @@ def contradictions(plan: Plan) -> Iterator[str]:
             yield f"{planned_position.topic_partition} is in it twice"
         visited.add(key)
         yield from _position(planned_position)
-    yield from _left_unset(plan)
+    if plan.left_unset:
+        yield from _left_unset(plan)
     yield from _of_cutover(
         plan.requirements.cutover, moves=any(position.old_offset is not None for position in plan.positions)
     )
@@ -110,7 +122,7 @@ def _left_unset(plan: Plan) -> Iterator[str]:
     required = plan.requirements
     of_group = required.checkpoint is None and required.old_group is not None
     of_file = required.checkpoint is not None and engine_of(required.engine).details.begins_by_setting
-    if plan.left_unset and not of_group and not of_file:
+    if not of_group and not of_file:
         yield "it leaves partitions unset, and is of a job that begins them itself"
     known = {position.topic_partition for position in plan.positions}
     for unset in plan.left_unset:
@@ -128,43 +140,28 @@ def _of_cutover(required: CutoverRequirement | None, *, moves: bool) -> Iterator
         yield "it requires that the old logs stand still, and has no position there"
 
 
-def _counts(plan: Plan) -> Iterator[str]:
+def _counts(requirements: Requirements, savepoint: NewSavepoint | None) -> Iterator[str]:
     """Yield which number is more than there can be, so that nothing below takes memory for it."""
-    for topic in (*plan.requirements.old.topics, *plan.requirements.new.topics):
+    for topic in (*requirements.old.topics, *requirements.new.topics):
         if not 0 <= topic.partitions <= MAX_PARTITIONS:
             yield f"topic {topic.name[:300]!r} has {topic.partitions:,} partitions, expected at most {MAX_PARTITIONS:,}"
-    if plan.savepoint is not None and (result := plan.savepoint.impossible) is not None:
+    if savepoint is not None and (result := savepoint.impossible) is not None:
         yield f"its savepoint is of a job with {result}"
 
 
-def _stated(plan: Plan) -> Recorded:
-    elsewhere = (pair for target in plan.targets for pair in target_type(target.kind).stated(plan))
-    return (*plan.settings, *dict(elsewhere).items())
-
-
-def _takers(plan: Plan) -> Takers:
-    repair = {} if plan.repair is None else {plan.repair.kind: KINDS.get(plan.repair.kind, Settings)}
-    return {**takers_of(plan.targets), **repair}
-
-
-def _of_repair(plan: Plan) -> Iterator[str]:
-    if plan.repair is None:
-        return
-    if plan.repair.kind not in KINDS:
-        yield f"{plan.repair.kind[:80]!r} is no kind of repair"
-    if plan.requirements.checkpoint is None or not all(takes(target, RepairSettings) for target in plan.targets):
+def _of_repair(repair: Repair, requirements: Requirements, targets: Sequence[Target]) -> Iterator[str]:
+    if repair.kind not in KINDS:
+        yield f"{repair.kind[:80]!r} is no kind of repair"
+    if requirements.checkpoint is None or not all(takes(target, RepairSettings) for target in targets):
         yield "it repairs a checkpoint, and writes no copy of one"
-    if not plan.repair.costs:
+    if not repair.costs:
         yield "its repair has no costs, and every repair says what it costs"
 
 
-def _paths(plan: Plan) -> Iterator[str]:
+def _paths(required: CheckpointRequirement, source_names: Collection[str]) -> Iterator[str]:
     """Yield which name in a plan leads somewhere: nothing in it is a path but what the checkpoint's folder holds."""
-    required = plan.requirements.checkpoint
-    if required is None:
-        return  # of a group, whose name may be anything and stands in no path
     engine = engine_of(required.engine)
-    for source in sorted({position.source for position in plan.positions}):
+    for source in sorted(source_names):
         if not engine.source_name.fullmatch(source):
             yield f"its source {source[:300]!r} is no name that {required.engine} gives"
     for path, _ in required.files:

@@ -151,7 +151,11 @@ def against_target(
     problems = [
         *_against_stream(target, comparison),
         *(_against_one_of_several(target, of_several) if of_several else ()),
-        *_against_continuing(target, comparison),
+        *(
+            Problem(code=finding.code, message=finding.message, fix=finding.remedy)
+            for finding in (comparison.findings if target_type(target).role is TargetRole.STATE else ())
+            if describe(finding.code).continuing
+        ),
         *target_type(target).objections(comparison, job, sink_rewound=sink_rewound),
     ]
     if rewound and not sink_rewound:
@@ -199,12 +203,6 @@ def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource])
             "and would lose them.",
             fix="Write to a copy of its savepoint alone: --target flink-savepoint.",
         )
-
-
-def _against_continuing(target: str, comparison: Comparison) -> Iterator[Problem]:
-    for finding in comparison.findings if target_type(target).role is TargetRole.STATE else ():
-        if describe(finding.code).continuing:
-            yield Problem(code=finding.code, message=finding.message, fix=finding.remedy)
 
 
 def left_out(comparison: Comparison) -> int | None:

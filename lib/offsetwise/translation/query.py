@@ -50,15 +50,3 @@ class Query(OfTwins):
     """What is processed for certain, where the engine writes `offset` for several positions; None where it does not."""
     exact: AnyPosition | None = None
     """The position as its record showed it; None where none was read."""
-
-    @property
-    def source(self) -> str:
-        return self.of.source
-
-    @property
-    def isolation(self) -> IsolationLevel:
-        return self.of.isolation
-
-    @property
-    def states_offset(self) -> bool:
-        return self.offset is not None and self.starts_at is None

@@ -72,7 +72,7 @@ def resolve(match: Match) -> PartitionComparison:
         row = _by_content(row, offset, match, match.answer.cut)
     else:
         row = _claimed(row, position, offset, match)
-    end_new = new.end(position.isolation)
+    end_new = new.end(position.of.isolation)
     if position.starts_at is not None:
         row = begun(row, position.starts_at)
     row = replace(
@@ -96,10 +96,10 @@ _NOTHING = LogRange(log_start=None, lso=None, hw=None)
 
 
 def _start(position: Query, old: LogRange, new: LogRange) -> PartitionComparison:
-    end_old = old.end(position.isolation)
+    end_old = old.end(position.of.isolation)
     offset = position.offset
     return PartitionComparison(
-        source=position.source,
+        source=position.of.source,
         topic=position.topic,
         partition=position.partition,
         old_offset=offset,
@@ -144,7 +144,7 @@ def _without_position(row: PartitionComparison, position: Query) -> PartitionCom
 
 def _without_commit(row: PartitionComparison, position: Query) -> PartitionComparison:
     reset = position.of.auto_offset_reset
-    start = {OffsetReset.EARLIEST: row.new.log_start, OffsetReset.LATEST: row.new.end(position.isolation)}.get(
+    start = {OffsetReset.EARLIEST: row.new.log_start, OffsetReset.LATEST: row.new.end(position.of.isolation)}.get(
         reset or OffsetReset.NONE
     )
     states = {

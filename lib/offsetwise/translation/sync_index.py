@@ -123,7 +123,11 @@ def _bracket(
     else:
         lo = _at_least(floor.downstream + 1, start)
     hi = None if hi is None else _at_least(hi, start)
-    linear = _linear(position, floor, ceiling)
+    linear = None
+    if floor is not None:
+        apart = None if ceiling is None else ceiling.downstream - ceiling.upstream
+        if floor.downstream - floor.upstream == apart or floor.upstream == position:
+            linear = floor.downstream + position - floor.upstream
     if linear is not None and not ((lo is None or lo <= linear) and (hi is None or linear <= hi)):
         linear = None
     return Bracket(
@@ -135,13 +139,6 @@ def _bracket(
         width=None if lo is None or hi is None else hi - lo,
         linear=linear,
     )
-
-
-def _linear(position: int, floor: OffsetSync | None, ceiling: OffsetSync | None) -> int | None:
-    if floor is None:
-        return None
-    same = ceiling is not None and ceiling.upstream - floor.upstream == ceiling.downstream - floor.downstream
-    return floor.downstream + position - floor.upstream if same or floor.upstream == position else None
 
 
 def _at_least(offset: int, bound: int | None) -> int:

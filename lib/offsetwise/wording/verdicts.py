@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from offsetwise.model import (
+    Ahead,
     Comparison,
     Exactness,
     Method,
@@ -17,6 +18,7 @@ from offsetwise.model import (
     PlannedPosition,
     RawVerdict,
     Severity,
+    Summary,
 )
 from offsetwise.position import OpaquePosition, offset_of
 from offsetwise.wording import at_most, many, number
@@ -76,7 +78,7 @@ _ALL_THE_SAME: Final = (
 def meaning(row: PartitionComparison) -> str:
     if row.exactness is not Exactness.POSITION_EXACT:
         return MEANING[row.exactness]
-    verdict = ahead(row)
+    verdict = ahead(row.ahead)
     if verdict.tone is Tone.RIGHT:
         return _ALL_THE_SAME
     if verdict.tone is Tone.UNKNOWN:
@@ -122,18 +124,23 @@ def raw(row: PartitionComparison) -> Verdict:
     """Return what using the old number on the new cluster would do to one partition."""
     if row.is_new:
         return Verdict(icon="+", word="new partition", tone=Tone.UNKNOWN)
-    words = {
-        RawVerdict.SAME: "same record",
-        RawVerdict.LOSS: _counted("skips", row.raw.skip, row),
-        RawVerdict.REPLAY: _counted("replays", row.raw.replay, row),
-        RawVerdict.CONFUSION: "other records",
-        RawVerdict.OUT_OF_RANGE: _outside(row),
-        RawVerdict.UNKNOWN: "of another stream" if of_another_stream(row) else "unknown",
-    }
     icon, tone = {RawVerdict.SAME: ("✓", Tone.RIGHT), RawVerdict.UNKNOWN: ("?", Tone.UNKNOWN)}.get(
         row.raw.verdict, ("!", Tone.WRONG)
     )
-    return Verdict(icon=icon, word=words[row.raw.verdict], tone=tone)
+    match row.raw.verdict:
+        case RawVerdict.SAME:
+            word = "same record"
+        case RawVerdict.LOSS:
+            word = _counted("skips", row.raw.skip, proven=row.exactness.proven)
+        case RawVerdict.REPLAY:
+            word = _counted("replays", row.raw.replay, proven=row.exactness.proven)
+        case RawVerdict.CONFUSION:
+            word = "other records"
+        case RawVerdict.OUT_OF_RANGE:
+            word = _outside(row)
+        case RawVerdict.UNKNOWN:
+            word = "of another stream" if of_another_stream(row) else "unknown"
+    return Verdict(icon=icon, word=word, tone=tone)
 
 
 def of_another_stream(row: PartitionComparison) -> bool:
@@ -161,15 +168,15 @@ def shift(row: PartitionComparison | PlannedPosition) -> int | None:
     return None if row.new_offset is None or row.old_offset is None else row.new_offset - row.old_offset
 
 
-def ahead(row: PartitionComparison) -> Verdict:
-    if not row.ahead.examined:
+def ahead(records: Ahead) -> Verdict:
+    if not records.examined:
         return Verdict(icon="?", word="not read", tone=Tone.UNKNOWN)
     parts = [
         f"{number(count)} {word}"
         for count, word in (
-            (row.ahead.missing, "missing"),
-            (row.ahead.duplicated, "duplicated"),
-            (row.ahead.foreign, "foreign"),
+            (records.missing, "missing"),
+            (records.duplicated, "duplicated"),
+            (records.foreign, "foreign"),
         )
         if count != 0
     ]
@@ -249,7 +256,8 @@ def answer(comparison: Comparison) -> tuple[Tone, str, str]:
         return Tone.UNKNOWN, "There is no partition to compare.", "Neither the positions nor the clusters name one."
     tail = f" For {many(unresolved, 'more partition')} this is not known yet." if unresolved and wrong else ""
     if wrong:
-        costs = ", ".join(_costs(comparison)) or "the cost was not counted"
+        confused = sum(1 for row in comparison.partitions if row.raw.verdict is RawVerdict.CONFUSION)
+        costs = ", ".join(_costs(comparison.summary, confused)) or "the cost was not counted"
         head = f"{wrong:,} of {many(total, 'partition')} would go wrong"
         return Tone.WRONG, head, f"if the job restarted on the new cluster with its current offsets: {costs}.{tail}"
     known = [row.new_offset is not None for row in comparison.partitions]
@@ -283,9 +291,7 @@ def at_new_offsets(comparison: Comparison) -> str:
     return f"At the new offsets, records read twice: {at_most(replay)}; never read: {at_most(skip)}{of}."
 
 
-def _costs(comparison: Comparison) -> list[str]:
-    summary = comparison.summary
-    confused = sum(1 for row in comparison.partitions if row.raw.verdict is RawVerdict.CONFUSION)
+def _costs(summary: Summary, confused: int) -> list[str]:
     return [
         text
         for count, text in (
@@ -298,10 +304,10 @@ def _costs(comparison: Comparison) -> list[str]:
     ]
 
 
-def _counted(verb: str, count: int | None, row: PartitionComparison) -> str:
+def _counted(verb: str, count: int | None, *, proven: bool) -> str:
     if count is None:
         return f"{verb} records"
-    return f"{verb} {count:,}" if row.exactness.proven else f"{verb} ≤ {count:,}"
+    return f"{verb} {count:,}" if proven else f"{verb} ≤ {count:,}"
 
 
 def _outside(row: PartitionComparison) -> str:

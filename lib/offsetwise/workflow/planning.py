@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -176,7 +176,7 @@ def _drafted(
         comparison = prepared or _compared(migration, request, repaired, progress)
         request = _with_readings(migration, request, comparison, progress)
     else:
-        request = replace(request, before=(*request.before, *_read_before(comparison, request)))
+        request = replace(request, before=(*request.before, *_read_before(comparison.services, request.targets)))
     plan = draft_plan(comparison, migration, request, drafted_at=drafted_at, ending=ending)
     return replace(plan, from_files=True) if comparison.from_files else plan
 
@@ -246,14 +246,14 @@ def with_services(migration: Migration, comparison: Comparison) -> Comparison:
     return replace(comparison, services=tuple(reads))
 
 
-def _read_before(comparison: Comparison, request: DraftRequest) -> Iterator[TargetBefore]:
+def _read_before(services: Iterable[ServiceRead], targets: Iterable[Target]) -> Iterator[TargetBefore]:
     """Yield what the services of a draft had when the comparison was made.
 
     Raises:
         PlanError: Nothing could be written to one of them as it was.
     """
-    reads = {(read.target, read.name): read for read in comparison.services}
-    for target in request.targets:
+    reads = {(read.target, read.name): read for read in services}
+    for target in targets:
         read = reads.get((target.kind, target.group or ""))
         if read is not None and read.before is None:
             raise PlanError(read.problem, fix=f"{read.fix} Compare again, so that it is read anew.")

@@ -86,11 +86,14 @@ def stage(
     readable = {job: subject for job, subject in read.items() if isinstance(subject, ReadSubject)}
     if not readable:
         return scenes
-    snapshots_of = _snapshots_of(migration, list(readable.values()), snapshots, groups, progress)
+    if snapshots is not None and not migration.may_be_one:
+        check_two_clusters(*snapshots)
+    seen = _snapshots_of(migration, list(readable.values()), groups, progress) if snapshots is None else snapshots
     previous: Scene | None = None
     for job, subject in readable.items():
         try:
-            previous = Scene.of(migration, subject, *snapshots_of(subject), live=snapshots is None, sibling=previous)
+            old, new = seen if isinstance(seen, tuple) else seen(subject)
+            previous = Scene.of(migration, subject, old, new, live=snapshots is None, sibling=previous)
             scenes[job] = _with_queries(previous)
         except (CheckpointError, ClusterError) as error:
             scenes[job] = error
@@ -107,7 +110,7 @@ def belongs_of(scene: Scene, standings: Iterable[PositionStanding]) -> BelongsTo
         return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
     belongs = belongs_to(standings, planned_at_ms=scene.subject.planned_at_ms, names=names)
-    return _of_old(belongs, scene.subject)
+    return _of_old(belongs, None if scene.subject.read is None else scene.subject.read.uri)
 
 
 def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReading) -> None:
@@ -241,15 +244,10 @@ def _topics_of(
 def _snapshots_of(
     migration: Migration,
     subjects: Sequence[ReadSubject],
-    snapshots: tuple[Snapshot, Snapshot] | None,
     more_groups: tuple[str, ...],
     progress: Progress,
 ) -> _Seen:
     """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
-    if snapshots is not None:
-        if not migration.may_be_one:
-            check_two_clusters(*snapshots)
-        return lambda _: snapshots
     always = {*migration.group_names, *more_groups}
     groups = tuple(sorted(always.union(*(subject.groups for subject in subjects))))
     committed: Snapshot | None = None
@@ -282,9 +280,13 @@ def _snapshots_of(
 
 @collected_seldom()
 def _with_queries(scene: Scene) -> Scene:
-    _check_group(scene)
-    queries, stated = positions_of(scene), scene.subject.stated
-    belongs = _of_old(stated, scene.subject) if stated else belongs_of(scene, standings_of(scene, queries))
+    if scene.subject.group is not None:
+        _check_group(scene, scene.subject.group)
+    queries, stated, read = positions_of(scene), scene.subject.stated, scene.subject.read
+    if stated is None:
+        belongs = belongs_of(scene, standings_of(scene, queries))
+    else:
+        belongs = _of_old(stated, None if read is None else read.uri)
     return replace(scene, queries=queries, belongs_to=belongs)
 
 
@@ -292,10 +294,7 @@ _UNNAMED_TYPES: Final = frozenset({SHARE, "Unknown"})
 """Of groups that may be share groups: librdkafka does not know their type by name."""
 
 
-def _check_group(scene: Scene) -> None:
-    name = scene.subject.group
-    if name is None:
-        return
+def _check_group(scene: Scene, name: str) -> None:
     state = scene.group(Cluster.OLD)
     group = f"Group {name!r} on {scene.old.name!r}"
     if state is not None and state.error:
@@ -323,10 +322,10 @@ def _check_group(scene: Scene) -> None:
         )
 
 
-def _of_old(belongs: BelongsTo, subject: ReadSubject) -> BelongsTo:
-    if belongs.cluster is Cluster.NEW and subject.read is not None:
+def _of_old(belongs: BelongsTo, uri: str | None) -> BelongsTo:
+    if belongs.cluster is Cluster.NEW and uri is not None:
         raise CheckpointError(
-            f"{subject.read.uri}: expected positions of the old cluster, found positions of the new one. "
+            f"{uri}: expected positions of the old cluster, found positions of the new one. "
             f"{belongs.reason} There is nothing to translate.",
             fix=(
                 "To go back, swap source and target in a second migration file. If the inference is wrong, state "

@@ -307,5 +307,5 @@ def case_of(made: ow.Comparison, checkpoint: Checkpoint) -> MigrationCase:
         topics=tuple(TopicCase(old_name=old, old=None, new=there[new]) for old, new in names.items()),
         rows=observed.partitions,
         now_ms=0,
-        kinds={"kinesis"},
+        stream="kinesis",
     )

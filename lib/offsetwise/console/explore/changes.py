@@ -28,33 +28,29 @@ class Changes:
     changed: int
     same: int
     undecided: int
-    largest: tuple[PartitionComparison, ...]
 
     def __str__(self) -> str:
         not_known = f"{self.undecided:,} not known yet" if self.undecided else ""
         return ", ".join(filter(None, (changing(self.changed, self.same), not_known)))
 
 
-def changes_of(rows: Sequence[PartitionComparison]) -> Changes:
+def changes_of(rows: Sequence[PartitionComparison]) -> tuple[Changes, tuple[PartitionComparison, ...]]:
+    """Return how many partitions change their numbers, and those with the largest differences."""
     known = [row for row in rows if row.new_offset is not None]
     moved = [row for row in known if row.new_offset != row.old_offset]
-    return Changes(
-        changed=len(moved),
-        same=len(known) - len(moved),
-        undecided=len(rows) - len(known),
-        largest=tuple(sorted(moved, key=_order)[:SHOWN]),
-    )
+    counts = Changes(changed=len(moved), same=len(known) - len(moved), undecided=len(rows) - len(known))
+    return counts, tuple(sorted(moved, key=_order)[:SHOWN])
 
 
 def _order(row: PartitionComparison) -> tuple[int, tuple[int, bool, int]]:
     return -abs(verdicts.shift(row) or 0), verdicts.urgency(row)
 
 
-def in_markdown(changes: Changes) -> str:
-    numeric = all(offset_or_none(row.new_offset) is not None for row in changes.largest)
+def in_markdown(largest: Sequence[PartitionComparison]) -> str:
+    numeric = all(offset_or_none(row.new_offset) is not None for row in largest)
     shift = ("| shift ", "|---:") if numeric else ("", "")
     lines = [f"| {terms.said('partition')} | old → new {shift[0]}| known |", f"|:---|:---{shift[1]}|:---|"]
-    for row in changes.largest:
+    for row in largest:
         verdict = verdicts.EXACTNESS[row.exactness]
         difference = f"| {signed(verdicts.shift(row))} " if numeric else ""
         lines.append(
@@ -65,15 +61,15 @@ def in_markdown(changes: Changes) -> str:
 
 
 @cached(16)
-def changes(answer: CachedAnswer[Comparison]) -> Changes:
+def changes(answer: CachedAnswer[Comparison]) -> tuple[Changes, tuple[PartitionComparison, ...]]:
     return changes_of(answer.value.partitions)
 
 
 def draw(answer: CachedAnswer[Comparison]) -> None:
-    counted = changes(answer)
-    if not counted.largest:
+    counted, largest = changes(answer)
+    if not largest:
         st.markdown(f"**{terms.said('No partition changes its position')}** · {counted}")
         return
     more = "" if counted.changed <= SHOWN else f" · the {SHOWN} largest changes"
     st.markdown(f"**{counted}**{more}")
-    st.markdown(in_markdown(counted))
+    st.markdown(in_markdown(largest))

@@ -32,6 +32,7 @@ from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Selection
 from offsetwise.engines.engine import CheckpointReading
 from offsetwise.model import (
+    BelongsTo,
     Comparison,
     Exactness,
     Finding,
@@ -92,12 +93,12 @@ def comparison(answers: Answers, migration: Offered, subject: Subject, head: gua
 
 def draw(answers: Answers, migration: Offered, subject: Subject, answer: Answered) -> None:
     shown, colours = answer.value, palette.current()
+    tone, head, rest = facts_of(answer).answer
     if not shown.partitions:
-        _, head, rest = facts_of(answer).answer
         hint = "Look at the checkpoint with the command below."
         blocks.empty(terms.said(head), f"{terms.said(rest)} {hint}", "offsetwise inspect CHECKPOINT")
         return
-    _answer(answer)
+    blocks.box(tone, f"**{terms.said(head)}** {markdown(terms.said(rest))}")
     with st.container(horizontal=True, vertical_alignment="center"):
         why = terms.said("Why, partition by partition")
         message = markdown(terms.said(facts_of(answer).at_new_offsets))
@@ -113,7 +114,7 @@ def draw(answers: Answers, migration: Offered, subject: Subject, answer: Answere
     }
     if not compare_table.in_time(shown.partitions):
         parts[_RECORDS] = partial(_whole_topics, answers, migration, answer)
-    parts[f"{_FINDINGS} ({len(findings)})" if findings else _FINDINGS] = partial(_of_all, shown, findings)
+    parts[f"{_FINDINGS} ({len(findings)})" if findings else _FINDINGS] = partial(_of_all, shown.belongs_to, findings)
     layout.tabs(parts)
 
 
@@ -138,18 +139,13 @@ def _partitions(answer: Answered, colours: Palette) -> None:
             evidence.draw(answer.value, row)
 
 
-def _belongs(shown: Comparison) -> None:
-    of = shown.belongs_to
+def _of_all(of: BelongsTo, findings: Sequence[Finding]) -> None:
     owner = (
         f"The positions are those of the {of.cluster} cluster"
         if of.cluster
         else "? Which cluster they belong to is open"
     )
     st.markdown(f":gray[{terms.said(owner)}: {markdown(terms.said(of.reason))}]")
-
-
-def _of_all(shown: Comparison, findings: Sequence[Finding]) -> None:
-    _belongs(shown)
     if findings:
         evidence.findings(findings)
     else:
@@ -189,11 +185,6 @@ def _caption(migration: Offered, answer: Answered | None) -> str:
         f"{blocks.clusters(shown.old.name, shown.new.name)}{committed} · "
         f"{markdown(read_at(shown.taken_at, datetime.now(UTC)))}"
     )
-
-
-def _answer(answer: Answered) -> None:
-    tone, head, rest = facts_of(answer).answer
-    blocks.box(tone, f"**{terms.said(head)}** {markdown(terms.said(rest))}")
 
 
 def _numbers(answer: Answered, colours: Palette) -> None:

@@ -69,13 +69,13 @@ def lanes(rows: Sequence[PartitionComparison], colours: Palette, *, lag: bool = 
     )
     _logs(figure, rows, colours)
     _bounds(figure, rows, colours)
-    _next_record(figure, rows, colours)
+    _next_record(figure, len(rows), colours)
     _old_numbers(figure, rows, colours)
     if lag:
         _lag_bars(figure, rows, colours)
     _dress(figure, rows, colours, lag=lag)
     # All at once: adding one annotation copies and checks all that are there.
-    figure.layout.annotations = [*_notes(rows, colours), *_landings(rows, colours)]
+    figure.layout.annotations = _notes(rows, colours)
     return figure
 
 
@@ -96,7 +96,12 @@ def _logs(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Palet
                 x=[high - low for *_, (low, high) in logs],
                 width=_BAR,
                 marker=marker,
-                hovertext=[_log_text(side, row, log, position) for _, row, log, position, _ in logs],
+                hovertext=[
+                    f"<b>{escaping.label(str(row.topic_partition))}</b> on {side}"
+                    f"<br>holds {wording.number(log.log_start)} … {wording.number(log.hw)}"
+                    f"<br>next record to read: {wording.number(position)}"
+                    for _, row, log, position, _ in logs
+                ],
                 hoverinfo="text",
             ),
             row=1,
@@ -138,12 +143,12 @@ def _bounds(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Pal
         )
 
 
-def _next_record(figure: go.Figure, rows: Sequence[PartitionComparison], colours: Palette) -> None:
+def _next_record(figure: go.Figure, lanes: int, colours: Palette) -> None:
     figure.add_trace(
         go.Scatter(
             name="next record to read",
             x=[0, 0],
-            y=[-0.5, len(rows) - 0.5],
+            y=[-0.5, lanes - 0.5],
             mode="lines",
             line={"color": colours.next_record, "width": 2.5},
             hoverinfo="skip",
@@ -169,7 +174,12 @@ def _old_numbers(figure: go.Figure, rows: Sequence[PartitionComparison], colours
                 y=[lane + _NEW_LANE for lane, _, _ in marks],
                 mode="markers",
                 marker={"symbol": symbol, "size": 11, "color": colour, "line": {"width": 1.5, "color": colours.page}},
-                hovertext=[_landed(row) for _, row, _ in marks],
+                hovertext=[
+                    f"<b>{escaping.label(str(row.topic_partition))}</b><br>old number "
+                    f"{wording.number(row.old_offset)} on new: {verdicts.raw(row).word}"
+                    f"<br>right position: {wording.number(row.new_offset)}"
+                    for _, row, _ in marks
+                ],
                 hoverinfo="text",
             ),
             row=1,
@@ -260,36 +270,8 @@ def _span(log: LogRange, position: AnyPosition | None) -> tuple[float, float] | 
     return None if start is None or end is None else (scaled(start), scaled(end))
 
 
-def _log_text(side: str, row: PartitionComparison, log: LogRange, position: AnyPosition | None) -> str:
-    return (
-        f"<b>{escaping.label(str(row.topic_partition))}</b> on {side}"
-        f"<br>holds {wording.number(log.log_start)} … {wording.number(log.hw)}"
-        f"<br>next record to read: {wording.number(position)}"
-    )
-
-
-def _landed(row: PartitionComparison) -> str:
-    return (
-        f"<b>{escaping.label(str(row.topic_partition))}</b><br>old number {wording.number(row.old_offset)} on new: "
-        f"{verdicts.raw(row).word}<br>right position: {wording.number(row.new_offset)}"
-    )
-
-
 def _lag_colour(lag: int | None, colours: Palette) -> str:
     return colours.unknown if lag is None else colours.wrong if lag < 0 else colours.text
-
-
-def _landings(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[str, object]]:
-    results = []
-    for lane, row in enumerate(rows):
-        away = distance(row)
-        if away is not None:
-            colour = colours.right if row.raw.verdict is RawVerdict.SAME else colours.wrong
-            text = f"<b>{wording.number(row.old_offset)}</b>"
-            results.append(
-                note(scaled(away), lane + _NEW_LANE, text, colour) | {"bgcolor": colours.page, "borderpad": 1}
-            )
-    return results
 
 
 def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[str, object]]:
@@ -303,7 +285,16 @@ def _notes(rows: Sequence[PartitionComparison], colours: Palette) -> list[dict[s
         for lane, row in enumerate(rows)
         if row.old_offset is None
     ]
-    return [*unresolved, *new]
+    landings = []
+    for lane, row in enumerate(rows):
+        away = distance(row)
+        if away is not None:
+            colour = colours.right if row.raw.verdict is RawVerdict.SAME else colours.wrong
+            text = f"<b>{wording.number(row.old_offset)}</b>"
+            landings.append(
+                note(scaled(away), lane + _NEW_LANE, text, colour) | {"bgcolor": colours.page, "borderpad": 1}
+            )
+    return [*unresolved, *new, *landings]
 
 
 def logs_in_words(rows: Sequence[PartitionComparison]) -> str:

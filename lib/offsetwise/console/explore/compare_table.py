@@ -47,7 +47,7 @@ PARTITIONS: Final[table.Columns[PartitionComparison]] = (
     Column("skip", lambda row: row.skip, 44, "Records never read at the new offset, at most."),
     Column(
         "ahead",
-        verdicts.ahead,
+        lambda row: verdicts.ahead(row.ahead),
         104,
         "How the records from the position on differ on the new cluster.",
         heading="records ahead",

@@ -22,7 +22,7 @@ from offsetwise.console.widgets.blocks import Card, counted
 from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.engines.registry import keeper_of
 from offsetwise.errors import OffsetwiseError
-from offsetwise.model import Comparison, PartitionComparison, RawVerdict, Subject, SubjectKind
+from offsetwise.model import Comparison, PartitionComparison, RawVerdict, SubjectKind
 from offsetwise.position import offset_or_none
 from offsetwise.review.sheet import Waiting
 from offsetwise.store.review_rows import State
@@ -251,23 +251,22 @@ def _jobs(answers: Answers, migration: Offered) -> None:
 
 def _subjects(answers: Answers, migration: Offered) -> None:
     for subject in migration.subjects:
-        _subject(answers, migration, subject)
-
-
-def _subject(answers: Answers, migration: Offered, subject: Subject) -> None:
-    key = Question.of(Reader.comparison, migration.name, subject)
-    try:
-        answer = answers.cached(key)
-    except Exception as error:  # noqa: BLE001 - one broken recording must not blank the others
-        blocks.failed(error, key=f"{migration.name}-{subject}")
-        return
-    is_checkpoint = subject.kind is SubjectKind.CHECKPOINT
-    with st.container(horizontal=True, vertical_alignment="center"):
-        icon = "save" if is_checkpoint else "group"
-        st.markdown(f":material/{icon}: **{markdown(str(subject))}**", width="stretch")
-        compare = ("Open" if answer else "Compare", ":material/compare_arrows:", COMPARE_PAGE)
-        _links(((_CHECKPOINT,) if is_checkpoint else ()) + (_LAG, compare), migration.address(subject))
-    st.markdown(_verdict(answers, key) if answer is None else _answer(answer, migration))
+        key = Question.of(Reader.comparison, migration.name, subject)
+        try:
+            answer = answers.cached(key)
+        except Exception as error:  # noqa: BLE001 - one broken recording must not blank the others
+            blocks.failed(error, key=f"{migration.name}-{subject}")
+            continue
+        is_checkpoint = subject.kind is SubjectKind.CHECKPOINT
+        with st.container(horizontal=True, vertical_alignment="center"):
+            icon = "save" if is_checkpoint else "group"
+            st.markdown(f":material/{icon}: **{markdown(str(subject))}**", width="stretch")
+            link = ("Open" if answer else "Compare", ":material/compare_arrows:", COMPARE_PAGE)
+            _links(((_CHECKPOINT,) if is_checkpoint else ()) + (_LAG, link), migration.address(subject))
+        if answer is None:
+            st.markdown(_verdict(answers, key))
+        else:
+            st.markdown(_in_short(compare.facts_of(answer).answer, migration.terms))
 
 
 def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) -> None:
@@ -276,9 +275,9 @@ def _links(links: Sequence[tuple[str, str, str]], address: Mapping[str, str]) ->
             st.page_link(Path(page), label=label, icon=icon, query_params=dict(address))
 
 
-def _answer(answer: CachedAnswer[Comparison], migration: Offered) -> str:
-    tone, *texts = compare.facts_of(answer).answer
-    head, rest = (in_words(text, migration.terms) for text in texts)
+def _in_short(answer: tuple[Tone, str, str], terms: Mapping[str, str]) -> str:
+    tone, *texts = answer
+    head, rest = (in_words(text, terms) for text in texts)
     icon = {"right": "✓", "wrong": "!", "careful": "?", "unknown": "?"}[tone.value]
     return f":{tone.colour}-badge[{icon} {head}] {markdown(rest)}"
 

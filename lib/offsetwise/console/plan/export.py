@@ -183,8 +183,9 @@ def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
 def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
     """Return the kinds of files that fit a plan: what it does not write is no file of another tool either."""
     starts = any(target_type(target.kind).role is TargetRole.START for target in plan.targets)
+    is_told = starts and known_form(plan.targets, plan.requirements.engine) is not None
     left_out = {
-        *(() if starts and known_form(plan) is not None else (ExportKind.STARTING_OFFSETS,)),
+        *(() if is_told else (ExportKind.STARTING_OFFSETS,)),
         *(() if _groups(plan) else (ExportKind.GROUPS_CSV,)),
     }
     return tuple(kind for kind in ExportKind if kind not in left_out)

@@ -47,7 +47,10 @@ _POSITIONS: Final[Columns[SourcePosition]] = (
 
 def draw(shown: Comparison, row: PartitionComparison) -> None:
     st.header(f"{TITLE} · {markdown(str(row.topic_partition))}", anchor=ANCHOR)
-    _cost(row)
+    if row.old_offset is not None:
+        verdict = verdicts.raw(row)
+        st.markdown(f"**If nobody edits it** :{verdict.tone.colour}-badge[{verdict}]")
+        st.markdown(verdicts.consequence(row))
     problems = findings_of(shown, row)
     parts: dict[str, Callable[[], None]] = {"Proof": partial(_proof, row)}
     if row.old_offset is not None and not verdicts.of_another_stream(row):
@@ -57,11 +60,6 @@ def draw(shown: Comparison, row: PartitionComparison) -> None:
         parts[f"Findings ({len(problems)})"] = partial(findings, problems)
     parts["Identifiers"] = partial(_ids, shown, row)
     layout.tabs(parts)
-
-
-def _proof(row: PartitionComparison) -> None:
-    _why(row)
-    _around(row)
 
 
 def checkpoint_alone(checkpoint: Checkpoint) -> None:
@@ -92,7 +90,12 @@ def _around(row: PartitionComparison) -> None:
     table.show(
         neighbours(first, "next"), near, alt=f"Records around the position of {row.topic_partition} on both clusters."
     )
-    _restart(row)
+    if len(row.restart) > 1:
+        ends = " · ".join(
+            f"{'start' if point.batch is None else f'batch {point.batch}'} at {number(point.old)} → {number(point.new)}"
+            for point in row.restart
+        )
+        st.markdown(f":gray[A restart uses more than one position: {ends}]")
 
 
 def _in_shards(row: PartitionComparison) -> None:
@@ -106,7 +109,7 @@ def _in_shards(row: PartitionComparison) -> None:
         st.markdown(f"**{title}**\n" + "".join(f"\n- {markdown(line)}" for line in sentences))
 
 
-def _why(row: PartitionComparison) -> None:
+def _proof(row: PartitionComparison) -> None:
     verdict = verdicts.EXACTNESS[row.exactness]
     known = f"**Why {brief(row.new_offset)}** · {verdicts.METHOD[row.method]}"
     title = "**Why there is no answer**" if row.new_offset is None else known
@@ -132,6 +135,7 @@ def _why(row: PartitionComparison) -> None:
             f":gray[{many(row.evidence.old_records_read, 'record')} read on old, "
             f"{number(row.evidence.new_records_read)} on new.{identity}]"
         )
+    _around(row)
 
 
 def _at_old_number(row: PartitionComparison, old: Position) -> None:
@@ -146,14 +150,6 @@ def _at_old_number(row: PartitionComparison, old: Position) -> None:
         records,
         alt=f"Records around the old number of {row.topic_partition} on the new cluster.",
     )
-
-
-def _cost(row: PartitionComparison) -> None:
-    if row.old_offset is None:
-        return
-    verdict = verdicts.raw(row)
-    st.markdown(f"**If nobody edits it** :{verdict.tone.colour}-badge[{verdict}]")
-    st.markdown(verdicts.consequence(row))
 
 
 def _others(row: PartitionComparison) -> None:
@@ -177,15 +173,6 @@ def findings(problems: Sequence[Finding]) -> None:
                 f":{verdict.tone.colour}-badge[{verdict}] **{linked(finding.code)}**  \n"
                 f"{sentence(finding.message)}  \n**What to do:** {sentence(finding.remedy)}"
             )
-
-
-def _restart(row: PartitionComparison) -> None:
-    if len(row.restart) > 1:
-        ends = " · ".join(
-            f"{'start' if point.batch is None else f'batch {point.batch}'} at {number(point.old)} → {number(point.new)}"
-            for point in row.restart
-        )
-        st.markdown(f":gray[A restart uses more than one position: {ends}]")
 
 
 def _ids(shown: Comparison, row: PartitionComparison) -> None:

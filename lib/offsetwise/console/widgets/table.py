@@ -248,7 +248,10 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
     """
     heading = column.heading or column.name
     number, label = _integer(cells), terms.said(heading)
-    width = None if column.width is None else _widened(column.width, heading, label, values)
+    width = None
+    if column.width is not None:
+        letters = max((len(str(value)) for value in values if isinstance(value, Verdict)), default=0)
+        width = _widened(column.width, heading, label, letters)
     if number:
         printed = column.printed or "{:,}".format
         digits = max((len(printed(end)) for end in _ends(cells)), default=0)
@@ -265,11 +268,10 @@ def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) 
     )
 
 
-def _widened(width: int, heading: str, label: str, values: Sequence[Cell]) -> int:
+def _widened(width: int, heading: str, label: str, letters: int) -> int:
     if len(label) > len(heading):
         width = max(width, _CELL_PADDING_PX + _LETTER_PX * len(label))
     width -= _HEADING_LETTER_PX * max(0, len(heading) - len(label))
-    letters = max((len(str(value)) for value in values if isinstance(value, Verdict)), default=0)
     return max(width, min(_WIDEST_VERDICT_PX, _CELL_PADDING_PX + _VERDICT_LETTER_PX * letters))
 
 

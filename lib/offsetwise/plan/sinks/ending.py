@@ -190,24 +190,30 @@ def counted(ending: Ending, records: Mapping[TransactionPlace, int | None]) -> E
     )
 
 
-def contradictions(plan: Plan) -> Iterator[str]:
-    ending = [target for target in plan.targets if target_type(target.kind).role is TargetRole.TRANSACTIONS]
-    looked = bool(ending or plan.marks)
-    if bool(ending) != bool(plan.transactions) or looked != (plan.requirements.sink is not None):
+def contradictions(
+    targets: tuple[Target, ...],
+    transactions: Sequence[PlannedTransaction],
+    sink: SinkRequirement | None,
+    *,
+    marked: bool,
+) -> Iterator[str]:
+    ending = [target for target in targets if target_type(target.kind).role is TargetRole.TRANSACTIONS]
+    looked = bool(ending) or marked
+    if bool(ending) != bool(transactions) or looked != (sink is not None):
         yield "its targets, its transactions and its sink's cluster do not belong together"
-    if any(True for target in ending for _ in target_type(target.kind).combination(plan.targets)):
+    if any(True for target in ending for _ in target_type(target.kind).combination(targets)):
         yield "it ends hanging transactions and writes other targets too"
-    if ending and (len(ending) > 1 or plan.targets[0] != ending[0]):
+    if ending and (len(ending) > 1 or targets[0] != ending[0]):
         yield "it does not end transactions first"
     hangs = any(Decision.HANGING in target_type(target.kind).decisions for target in ending)
-    keys = [(row.transactional_id, row.producer_id, row.epoch, row.partitions) for row in plan.transactions]
+    keys = [(row.transactional_id, row.producer_id, row.epoch, row.partitions) for row in transactions]
     if len(set(keys)) != len(keys):
         yield "a transaction is in it twice"
-    if [planned.decision for planned in plan.transactions] != sorted(
-        (planned.decision for planned in plan.transactions), key=lambda decision: decision is Settlement.ABORT
+    if [planned.decision for planned in transactions] != sorted(
+        (planned.decision for planned in transactions), key=lambda decision: decision is Settlement.ABORT
     ):
         yield "it aborts before it commits"
-    for planned in plan.transactions:
+    for planned in transactions:
         yield from _contradiction(planned, hangs=hangs)
 
 

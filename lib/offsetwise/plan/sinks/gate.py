@@ -16,6 +16,7 @@ from offsetwise.model import (
     Outcome,
     PlannedTransaction,
     Settlement,
+    Transaction,
     epoch_ms,
 )
 from offsetwise.plan.request import DraftRequest
@@ -34,7 +35,12 @@ _NOT_THERE: Final = (Decision.UNKNOWN, Decision.FOREIGN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkGrounds:
-    checkpoint: Checkpoint
+    open: tuple[Transaction, ...]
+    """What the savepoint holds open."""
+    pending: tuple[Transaction, ...]
+    """Of these, what a restore commits."""
+    deadline_ms: int | None
+    """When the last of those that run out does, epoch ms; None where none does, or it is not known."""
     job: JobTraits
     report: SinkTransactions | None
     """What the cluster of the sink says now; None where nobody asked it."""
@@ -78,7 +84,9 @@ def grounds_of_sinks(
         return None
     roles = {target_type(target.kind).role for target in request.targets} - {TargetRole.TRANSACTIONS}
     return SinkGrounds(
-        checkpoint=checkpoint,
+        open=open_transactions(checkpoint),
+        pending=held_back(checkpoint),
+        deadline_ms=deadline_of(checkpoint, job.transaction_timeout_ms),
         job=job,
         report=request.sink,
         until_ms=read_ms if request.cutover_ms is None else request.cutover_ms,
@@ -90,9 +98,9 @@ def grounds_of_sinks(
 
 def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
     """Judge a job's sinks; nothing where the savepoint holds none of their transactions."""
-    if open_transactions(on.checkpoint):
+    if on.open:
         yield _unasked(on) if on.report is None else _committed_check(on)
-    if on.restored and held_back(on.checkpoint):
+    if on.restored and on.pending:
         yield from _restore(on)
     for finding in () if on.report is None else on.report.findings:
         if finding.code == transaction_timeout_refused.code:
@@ -100,8 +108,8 @@ def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
 
 
 def _unasked(on: SinkGrounds) -> GateCheck:
-    message, command = ask_about(open_transactions(on.checkpoint), on.job.sink_servers)
-    deadline = deadline_of(on.checkpoint, on.job.transaction_timeout_ms)
+    message, command = ask_about(on.open, on.job.sink_servers)
+    deadline = on.deadline_ms
     outcome = Outcome.UNKNOWN
     if deadline is None:
         remaining = "do not run out, or when they do is not known"
@@ -157,7 +165,7 @@ def _restore(on: SinkGrounds) -> Iterator[GateCheck]:
     foreign = [row for row in on.rows if row.decision is Decision.FOREIGN]
     if not moves and not (absent or foreign):
         return
-    pending = held_back(on.checkpoint)
+    pending = on.pending
     marked = {(mark.transactional_id, mark.producer_id, mark.epoch) for mark in on.marks}
     unmarked = [
         transaction

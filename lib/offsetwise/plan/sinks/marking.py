@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from offsetwise.config import JobTraits, Migration
@@ -12,12 +12,12 @@ from offsetwise.findings.committed import held_back
 from offsetwise.model import (
     Checkpoint,
     MarkedTransaction,
-    Plan,
     PlannedTransaction,
     Problem,
     Settlement,
     Severity,
     SinkRequirement,
+    Target,
     Transaction,
 )
 from offsetwise.plan.refusals import cluster_id
@@ -151,15 +151,17 @@ def requirement_of(
     )
 
 
-def contradictions(plan: Plan) -> Iterator[str]:
-    if plan.marks and not any(takes(target, MarkSettings) for target in plan.targets):
+def contradictions(
+    marks: Sequence[MarkedTransaction], targets: Sequence[Target], sink: SinkRequirement | None
+) -> Iterator[str]:
+    if not any(takes(target, MarkSettings) for target in targets):
         yield "it marks transactions, and none of its targets is a copy of a savepoint"
-    if plan.marks and plan.requirements.sink is None:
+    if sink is None:
         yield "it marks transactions, and does not say of which cluster"
-    keys = {(mark.transactional_id, mark.producer_id, mark.epoch) for mark in plan.marks}
-    if len(keys) != len(plan.marks):
+    keys = {(mark.transactional_id, mark.producer_id, mark.epoch) for mark in marks}
+    if len(keys) != len(marks):
         yield "it marks a transaction twice"
-    for transaction in plan.marks:
+    for transaction in marks:
         if (
             min(transaction.producer_id, transaction.epoch) < 0
             or not transaction.transactional_id

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from offsetwise.findings import Stage, finding
+from offsetwise.findings import Fact, Stage, finding
 from offsetwise.findings.case import MigrationCase
 from offsetwise.model import AnyPosition, Severity, TopicPartition
 from offsetwise.model.clusters import has_members
@@ -60,11 +60,13 @@ def connector_source(connector: str, partitions: int) -> Iterator[str]:
     "reads another cluster or with another group.",
     rank=1220,
     stage=Stage.MIGRATION,
+    engine=NAME,
+    needs={Fact.COMMITS},
 )
 def connector_group(case: MigrationCase) -> Iterator[str]:
     """The group holds the offsets that the workers tell: it must say the same, and nobody may be in it."""
     group = case.committed
-    if case.checkpoint is None or case.checkpoint.engine != NAME or group is None or group.error is not None:
+    if group is None or group.error is not None:
         return
     if has_members(group.state):
         yield (

@@ -6,7 +6,7 @@ from typing import Final
 
 from offsetwise.model import Comparison, Prediction, RawVerdict
 from offsetwise.plan.moving import Moving
-from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
+from offsetwise.plan.predict import Rows, besides, by_numbers, damage, named
 from offsetwise.plugins.connect.engine.findings import connector_group
 
 _BEGINS: Final = "The connector starts"
@@ -15,7 +15,7 @@ DECLARES: Final = (connector_group,)
 
 
 def _predict(comparison: Comparison, rows: Rows) -> Prediction:  # noqa: ARG001 - as every engine's
-    outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
+    outside = next((row for row in rows if row.raw.verdict is RawVerdict.OUT_OF_RANGE), None)
     if outside is None:
         return by_numbers(rows, _BEGINS)
     message = (

@@ -14,7 +14,7 @@ from offsetwise.findings import Said, Stage, finding
 from offsetwise.model import Comparison, GateCheck, Outcome, Plan, Prediction, RawVerdict, Severity
 from offsetwise.plan.exports import whole_topics
 from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
-from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
+from offsetwise.plan.predict import Rows, besides, by_numbers, damage, named
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.flink.engine.details import flink_details
 from offsetwise.plugins.flink.targets.spec import START_ANEW, STOP, whose_group
@@ -33,8 +33,8 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
             "old cluster until its metadata service names other topics."
         )
         return besides(message, None)
-    renamed = first(rows, lambda row: row.new_topic != row.topic)
-    outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
+    renamed = next((row for row in rows if row.new_topic != row.topic), None)
+    outside = next((row for row in rows if row.raw.verdict is RawVerdict.OUT_OF_RANGE), None)
     if renamed is not None:
         message = (
             f"The positions of {renamed.topic} mean nothing to {renamed.new_topic}, which the job begins as its "

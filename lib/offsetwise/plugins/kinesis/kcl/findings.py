@@ -124,6 +124,7 @@ def leases_in_part(table: str) -> Iterator[str]:
     "draft the plan from that one.",
     rank=430,
     stage=Stage.MIGRATION,
+    stream="kinesis",
 )
 def lease_drift(case: MigrationCase) -> Iterator[str]:
     """An application of the KCL and a checkpoint of the same stream have not processed the same records."""

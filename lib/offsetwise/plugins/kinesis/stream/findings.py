@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from offsetwise.findings.case import Case, MigrationCase
-from offsetwise.findings.register import Stage, finding
+from offsetwise.findings.case import Case, MigrationCase, partition_of
+from offsetwise.findings.register import Fact, Stage, finding
 from offsetwise.model import AnyPosition, Problem, Severity, TopicPartition, TopicState
 from offsetwise.plugins.kinesis.stream.numbers import NumberEvidence, evidence_of, moment
 from offsetwise.plugins.kinesis.stream.spec import ShardPlace, in_several, sequence_number
@@ -301,12 +301,15 @@ def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: b
     "was deleted and made again no position holds: start the job without its old state.",
     rank=1150,
     overridable=True,
+    stream="kinesis",
+    needs={Fact.POSITION},
 )
 def shard_gone(case: Case) -> Iterator[str]:
     """A shard that is not read to its end has expired, or the stream was made again."""
     position, topic = case.row.old_offset, case.old_topic
-    listed = topic is not None and topic.error is None and topic.id is not None and case.old_partition is None
-    if listed and isinstance(position, ShardPlace) and not in_several(position):
+    listed = topic is not None and topic.error is None and topic.id is not None
+    is_gone = listed and partition_of(topic, case.row.partition) is None
+    if is_gone and isinstance(position, ShardPlace) and not in_several(position):
         evidence = None if position.sequence is None else evidence_of(position.sequence)
         since = "" if evidence is None else f" What arrived in it after {moment(evidence.arrived_s)} is gone."
         yield (
@@ -322,6 +325,8 @@ def shard_gone(case: Case) -> Iterator[str]:
     remedy="Decide in writing to go on with the oldest record: --override topic:shard=TRIM_HORIZON --reason TEXT.",
     rank=1160,
     overridable=True,
+    stream="kinesis",
+    needs={Fact.POSITION},
 )
 def sequence_expired(case: Case) -> Iterator[str]:
     """The position lies before the oldest record, or is older than the retention: what lay between is gone."""

@@ -6,14 +6,14 @@ from typing import Final
 
 from offsetwise.model import Comparison, Prediction
 from offsetwise.plan.moving import Moving
-from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first
+from offsetwise.plan.predict import Rows, besides, by_numbers, damage
 from offsetwise.plan.settings import UnsetSettings
 
 _BEGINS: Final = "The job starts"
 
 
 def _predict(comparison: Comparison, rows: Rows) -> Prediction:
-    unset = first(comparison.partitions, lambda row: row.old_offset is None)
+    unset = next((row for row in comparison.partitions if row.old_offset is None), None)
     if unset is None:
         return by_numbers(rows, _BEGINS)
     message = f"Without a position in {unset.topic_partition}, the job begins there where auto.offset.reset says."

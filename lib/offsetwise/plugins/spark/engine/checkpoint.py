@@ -213,7 +213,11 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
         listing=listing,
         restart=restart,
         files=files,
-        digests={batch: hashlib.sha256(data).hexdigest() for batch in deciding if (data := _bytes(read, batch))},
+        digests={
+            batch: hashlib.sha256(data).hexdigest()
+            for batch in deciding
+            if isinstance(data := read.get(f"offsets/{batch}"), bytes) and data
+        },
         required=requested,
         job_id=query_id,
         commit_version=version,
@@ -274,7 +278,8 @@ def _assemble(
     )
     resolved = resolve_positions(restart, logs.files, initial, startable=logs.startable)
     sharded = _sharded(folder, resolved.sources, logs, committer)
-    resolved = _with_shards(resolved, sharded)
+    if sharded:
+        resolved = _with_shards(resolved, sharded)
     problems = (*problems, *resolved.problems)
     newest = logs.files.get(restart.last_planned) if restart.last_planned is not None else None
     shown = newest or (logs.files.get(restart.starts_after) if restart.starts_after is not None else None)
@@ -323,7 +328,7 @@ def _with_shards(resolved: Resolved, sharded: Mapping[int, SourceShards]) -> Res
         if resolved.runs_again or problem.code != pending_batch.code
     )
     # Whoever reads such a source alone says itself what of a pending batch is known.
-    alone = bool(sharded) and not any(source.positions for source in resolved.sources)
+    alone = not any(source.positions for source in resolved.sources)
     problems = (problem for problem in resolved.problems if not (alone and problem.code == pending_batch.code))
     return replace(
         resolved,
@@ -336,21 +341,19 @@ def _with_shards(resolved: Resolved, sharded: Mapping[int, SourceShards]) -> Res
 
 def _batches(logs: _Logs) -> tuple[Batch, ...]:
     planned, committed = set(logs.listing.planned), set(logs.listing.committed)
+    files = ((batch, logs.files.get(batch)) for batch in logs.required if batch in planned)
     return tuple(
-        _batch(batch, logs.files.get(batch), committed=batch in committed)
-        for batch in logs.required
-        if batch in planned
-    )
-
-
-def _batch(batch: int, offset_file: OffsetFile | None, *, committed: bool) -> Batch:
-    sources = () if offset_file is None else offset_file.sources
-    return Batch(
-        id=batch,
-        committed=committed,
-        sources=tuple(BatchSource(id=source.id, offsets=source.offsets, raw=source.raw) for source in sources),
-        timestamp_ms=offset_file.timestamp_ms if offset_file else None,
-        watermark_ms=offset_file.watermark_ms if offset_file else None,
+        Batch(
+            id=batch,
+            committed=batch in committed,
+            sources=tuple(
+                BatchSource(id=source.id, offsets=source.offsets, raw=source.raw)
+                for source in (() if file is None else file.sources)
+            ),
+            timestamp_ms=file.timestamp_ms if file else None,
+            watermark_ms=file.watermark_ms if file else None,
+        )
+        for batch, file in files
     )
 
 
@@ -367,11 +370,6 @@ def _young_tmp(folder: FolderReader, log: str) -> str | None:
         if entry.name.endswith(".tmp") and entry.modified_s is not None and now - entry.modified_s < YOUNG_S:
             return f"{log}/{entry.name}"
     return None
-
-
-def _bytes(read: dict[str, bytes | StorageError], batch: int) -> bytes | None:
-    content = read.get(f"offsets/{batch}")
-    return content if isinstance(content, bytes) else None
 
 
 def _running(sign: str) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from offsetwise.digits import whole_number
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
@@ -16,7 +16,12 @@ from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
 from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
 from offsetwise.plugins.spark.engine.partitions_left import partitions_left
 from offsetwise.plugins.spark.engine.releases.findings import repartition_unfinished
-from offsetwise.plugins.spark.engine.releases.refusals import fails_check, log_version, unfinished_repartition
+from offsetwise.plugins.spark.engine.releases.refusals import (
+    fails_check,
+    heads_of,
+    log_version,
+    unfinished_repartition,
+)
 from offsetwise.plugins.spark.engine.restart import Restart, damaged, stale_checksum
 from offsetwise.wording import first_of, many
 
@@ -64,31 +69,34 @@ def resolve_positions(
     used: list[str] = []
     begun: list[tuple[TopicPartition, int]] = []
     for index, line in enumerate(reference.sources):
+        begin, first = _not_void(starts.get(line.id), restart.starts_after, files), initial.offsets.get(line.id)
         lines = _Lines(
             id=line.id,
-            start=_not_void(starts.get(line.id), restart.starts_after, files),
+            start=begin,
             planned=_not_void(ends.get(line.id), restart.reruns, files),
-            initial=initial.offsets.get(line.id),
+            initial=first,
+            begin=first if begin is None or begin.kind is None else begin,
             kafka=line.id in kafka,
         )
         problems += _line_problems(lines, restart)
-        checkpoint_source, from_initial, more, without_start, stale = _source(lines, index, initial, usable=usable)
-        problems += more
-        checksums += stale
-        begun += without_start
-        used += [f"sources/{line.id}/0"] if from_initial else []
-        backwards = _backwards(checkpoint_source, earlier.get(line.id), restart)
-        problems += backwards
-        sources.append(checkpoint_source)
+        if usable and lines.begin is lines.initial:
+            more, stale = _initial_problems(lines, initial)
+            problems += more
+            checksums += stale
+            used += [f"sources/{line.id}/0"] if lines.initial is not None else []
+        sources.append(_source(lines, index, usable=usable))
+        begun += _begun(lines) if usable else []
+        problems += _backwards(sources[-1], earlier.get(line.id), restart)
         problems += partitions_left(line.id, files, restart, lines.begin)
     is_whole = all(problem.code != checkpoint_damaged.code for problem in problems)
     runs_again = startable and usable and planned is not None and is_whole
-    problems += [*checksums, *unfinished_repartition(restart, files)]
+    heads = heads_of(files)
+    problems += [*checksums, *unfinished_repartition(restart, heads)]
     may_commit = runs_again and _NOT_RUN.isdisjoint(problem.code for problem in problems)
     problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
     if may_commit and restart.reruns is not None:
-        problems.append(_pending(restart.reruns, tuple(sources), unchecked=fails_check(restart, files)))
-    problems += log_version(restart, files)
+        problems.append(_pending(restart.reruns, tuple(sources), unchecked=fails_check(restart, heads)))
+    problems += log_version(restart, heads)
     unread = restart.reruns is not None and planned is None
     return Resolved(
         sources=tuple(sources),
@@ -116,7 +124,8 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
 
 
 def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
-    positions, unread = _positions_text(resolved.sources), _unread(resolved.sources)
+    positions = _positions_text(resolved.sources)
+    unread = _unread([source.id for source in resolved.sources if source.raw is not None])
     if not restart.known or not (positions or unread):
         reason = next(
             (problem.message for problem in problems if problem.code == checkpoint_damaged.code),
@@ -154,42 +163,33 @@ class _Lines:
     start: SourceOffset | None
     planned: SourceOffset | None
     initial: SourceOffset | None
+    begin: SourceOffset | None
+    """Where reading begins: `start`, or `initial` where that has no offset."""
     kafka: bool
 
-    @property
-    def begin(self) -> SourceOffset | None:
-        return self.initial if self.start is None or self.start.kind is None else self.start
 
-
-class _PlacedSource(NamedTuple):
-    source: CheckpointSource
-    from_initial: bool = False
-    problems: Sequence[Problem] = ()
-    begun: Sequence[tuple[TopicPartition, int]] = ()
-    """The partitions that the pending batch begins without a start in the batch before, and where it ends them."""
-    checksums: Sequence[Problem] = ()
-    """Of checksum files that do not fit, which Spark does not look at."""
-
-
-def _source(lines: _Lines, index: int, initial: InitialOffsets, *, usable: bool) -> _PlacedSource:
+def _source(lines: _Lines, index: int, *, usable: bool) -> CheckpointSource:
     source = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
-    if not usable:
-        return _PlacedSource(source)
     begin = lines.begin
-    from_initial = begin is not None and begin is lines.initial
-    problems, checksums = _initial_problems(lines, initial) if begin is lines.initial else ([], [])
-    if begin is None or begin.damage is not None:
-        return _PlacedSource(source, from_initial, problems, checksums=checksums)
+    if not usable or begin is None or begin.damage is not None:
+        return source
     if not lines.kafka:
-        return _PlacedSource(replace(source, raw=begin.raw), from_initial, problems, checksums=checksums)
+        return replace(source, raw=begin.raw)
     ends = {} if lines.planned is None else lines.planned.by_partition()
     positions = tuple(
-        SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.pop(at, None))
+        SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.get(at))
         for at, offset in begin.by_partition().items()
     )
-    for topic, partition, _ in begin.negative:
-        ends.pop(TopicPartition(topic, partition), None)
-    return _PlacedSource(replace(source, positions=positions), from_initial, problems, sorted(ends.items()), checksums)
+    return replace(source, positions=positions)
+
+
+def _begun(lines: _Lines) -> list[tuple[TopicPartition, int]]:
+    """Return what the pending batch begins without a start in the batch before, and where it ends that."""
+    begin = lines.begin
+    if lines.planned is None or begin is None or begin.damage is not None or not lines.kafka:
+        return []
+    starts = {*begin.by_partition(), *(TopicPartition(topic, partition) for topic, partition, _ in begin.negative)}
+    return sorted((at, end) for at, end in lines.planned.by_partition().items() if at not in starts)
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
@@ -290,11 +290,11 @@ def _from_initial_alone(initial: InitialOffsets) -> Resolved:
     used: list[str] = []
     for index, source_id in enumerate(initial.folders):
         offset = initial.offsets.get(source_id)
-        lines = _Lines(id=source_id, start=None, planned=None, initial=offset, kafka=offset is not None)
-        checkpoint_source, from_initial, more, _, checksums = _source(lines, index, initial, usable=True)
-        sources.append(checkpoint_source)
+        lines = _Lines(id=source_id, start=None, planned=None, initial=offset, begin=offset, kafka=offset is not None)
+        sources.append(_source(lines, index, usable=True))
+        more, checksums = _initial_problems(lines, initial)
         problems += [*checksums, *more]
-        used += [f"sources/{source_id}/0"] if from_initial else []
+        used += [f"sources/{source_id}/0"] if offset is not None else []
     if not any(source.positions for source in sources):
         problems.append(_no_initial("the file of initial offsets in sources/"))
     return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
@@ -319,8 +319,7 @@ def _positions_text(sources: Sequence[CheckpointSource]) -> str:
     return ", ".join(shown)
 
 
-def _unread(sources: Sequence[CheckpointSource]) -> str:
-    named = [source.id for source in sources if source.raw is not None]
+def _unread(named: Sequence[str]) -> str:
     if not named:
         return ""
     what = f"source {named[0]} starts" if len(named) == 1 else f"the sources {', '.join(named)} start"

@@ -29,11 +29,10 @@ from offsetwise.model import (
 )
 from offsetwise.plan.exports import by_partition, whole_topics
 from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
-from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, first, named
+from offsetwise.plan.predict import EXCEPTION, SAME_PLACE, UNKNOWN, Rows, damage, named
 from offsetwise.plan.settings import Settings
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.kinesis.stream.findings import held_by
-from offsetwise.plugins.spark.engine.details import SparkDetails
 from offsetwise.plugins.spark.engine.kinesis import AWSLABS_ENDS, LEFT_UNREAD
 from offsetwise.plugins.spark.targets.rewind import REWINDING
 from offsetwise.plugins.spark.targets.spec import against_anew, against_several
@@ -55,7 +54,7 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
         return Prediction(effect=EXCEPTION, told=f"{fails} With failOnDataLoss=false it would go on: {_jump(wrong)}")
     if wrong is not None:
         return wrong
-    unread_row = first(rows, lambda row: row.raw.verdict is not RawVerdict.SAME)
+    unread_row = next((row for row in rows if row.raw.verdict is not RawVerdict.SAME), None)
     if unread_row is not None:
         message = f"What the numbers point at on the new cluster was not read, for example at {named(unread_row)}."
         return Prediction(effect=UNKNOWN, told=message)
@@ -64,10 +63,12 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
 
 def _exception(comparison: Comparison, rows: Rows) -> str:
     """Return whether the query fails, and what it leaves behind; empty where it does not."""
-    renamed = first(rows, lambda row: row.new_topic != row.topic)
-    beyond = first(rows, lambda row: row.new.hw is not None and row.restart[-1].old > row.new.hw)
-    below = first(rows, lambda row: row.new.log_start is not None and row.restart[0].old < row.new.log_start)
-    added = first(comparison.partitions, lambda row: row.old_offset is None and bool(offset_or_none(row.new.log_start)))
+    renamed = next((row for row in rows if row.new_topic != row.topic), None)
+    beyond = next((row for row in rows if row.new.hw is not None and row.restart[-1].old > row.new.hw), None)
+    starts = ((row, row.new.log_start) for row in rows)
+    below = next((row for row, start in starts if start is not None and row.restart[0].old < start), None)
+    new = (row for row in comparison.partitions if row.old_offset is None)
+    added = next((row for row in new if offset_or_none(row.new.log_start)), None)
     stopped = (finding.message for finding in comparison.findings if describe(finding.code).continuing)
     sentences = [f"The query fails: {message}" for message in stopped]
     if renamed is not None:
@@ -158,12 +159,14 @@ _STARTING_OFFSETS: Final = Way(
     rank=1170,
     stage=Stage.MIGRATION,
     unedited=True,
+    stream="kinesis",
+    engine="spark",
 )
 def children_at_now(case: MigrationCase) -> Iterator[str]:
     """Shards were made while the query was down, which begin where its option `startingposition` says, LATEST too."""
     results = {(pair.old_name, shard.partition) for pair in case.topics if pair.old for shard in pair.old.shards}
     new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in results]
-    if new and case.checkpoint is not None and isinstance(case.checkpoint.details, SparkDetails):
+    if new:
         sentence = held_by(case, [row.topic_partition for row in new])
         yield (
             f"The checkpoint does not name {many(len(new), 'shard')} of the stream, {new[0].topic_partition} first: an "
@@ -181,6 +184,8 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
     rank=1180,
     stage=Stage.MIGRATION,
     unedited=True,
+    stream="kinesis",
+    engine="spark",
 )
 def closed_shard_dropped(case: MigrationCase) -> Iterator[str]:
     """The awslabs connector takes a closed shard of its checkpoint for finished, from 2.0 on."""

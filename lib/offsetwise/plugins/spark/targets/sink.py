@@ -23,6 +23,7 @@ _REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit
     remedy="Keep this checkpoint's batch ids (edit a copy); a fresh checkpoint would have its first batches ignored.",
     rank=170,
     stage=Stage.MIGRATION,
+    engine="spark",
 )
 def sink_batch_ids(case: MigrationCase) -> Iterator[str]:
     """The sink knows the batch ids it has taken."""

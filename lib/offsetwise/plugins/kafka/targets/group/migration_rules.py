@@ -7,7 +7,7 @@ from typing import Final
 
 from offsetwise.model import Comparison, Prediction, RawVerdict
 from offsetwise.plan.moving import Moving
-from offsetwise.plan.predict import Rows, besides, by_numbers, damage, first, named
+from offsetwise.plan.predict import Rows, besides, by_numbers, damage, named
 from offsetwise.plan.settings import UnsetSettings
 from offsetwise.plan.ways import PRODUCERS_FIRST
 
@@ -15,8 +15,8 @@ _BEGINS: Final = "The query starts"
 
 
 def _predict(comparison: Comparison, rows: Rows) -> Prediction:
-    outside = first(rows, lambda row: row.raw.verdict is RawVerdict.OUT_OF_RANGE)
-    unset = first(comparison.partitions, lambda row: row.old_offset is None)
+    outside = next((row for row in rows if row.raw.verdict is RawVerdict.OUT_OF_RANGE), None)
+    unset = next((row for row in comparison.partitions if row.old_offset is None), None)
     if outside is None and unset is not None:
         message = (
             f"Without a commit in {unset.topic_partition}, the consumer begins there where auto.offset.reset says."

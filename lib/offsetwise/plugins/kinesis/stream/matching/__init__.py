@@ -33,7 +33,7 @@ def match_records(scene: Scene, positions: Sequence[Query], run: Run, salt: byte
     observed: set[bool] = set()
     by_stream: dict[tuple[str, str], list[Query]] = {}
     for position in positions:
-        by_stream.setdefault((position.source, position.topic), []).append(position)
+        by_stream.setdefault((position.of.source, position.topic), []).append(position)
     for some in by_stream.values():
         streams = Streams.of(scene, some)
         if streams is None:

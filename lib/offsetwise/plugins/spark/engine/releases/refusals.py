@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsetwise.model import Problem
 from offsetwise.plugins.spark.engine.offset_log import OffsetFile
@@ -14,42 +14,57 @@ NAMED_LOG: Final = 2
 """The version of the offset log that has names of sources."""
 
 
-def unfinished_repartition(restart: Restart, files: Mapping[int, OffsetFile]) -> Iterator[Problem]:
+class Head(NamedTuple):
+    """What an offset file has above the lines of its sources."""
+
+    version: int
+    configuration: Mapping[str, str]
+
+
+Heads = Mapping[int, Head]
+"""By batch, of the offset files that were read."""
+
+
+def heads_of(files: Mapping[int, OffsetFile]) -> Heads:
+    return {batch: Head(file.version, dict(file.configuration)) for batch, file in files.items()}
+
+
+def unfinished_repartition(restart: Restart, heads: Heads) -> Iterator[Problem]:
     """Compare the shuffle partitions of a pending batch with those of the one before, as Spark 4.2 does on restart.
 
     Spark keeps the number for the life of a query: only `OfflineStateRepartitionRunner` plans a batch with another one.
     """
-    before, after = _recorded(restart, files)
+    before, after = _shuffle_partitions(restart, heads)
     if restart.reruns is not None and before is not None and after is not None and before != after:
         yield from repartition_unfinished(restart.reruns, before, after)
 
 
-def fails_check(restart: Restart, files: Mapping[int, OffsetFile]) -> bool:
+def fails_check(restart: Restart, heads: Heads) -> bool:
     """Return whether Spark 4.2.0 fails with `None.get` where it looks for an unfinished repartition.
 
     It reads the number from the pending batch and the one before. In a log of version 2, batches of a query's first run
     record none.
     """
-    batch = files.get(restart.reruns) if restart.reruns else None
-    return batch is not None and batch.version == NAMED_LOG and None in _recorded(restart, files)
+    batch = heads.get(restart.reruns) if restart.reruns else None
+    return batch is not None and batch.version == NAMED_LOG and None in _shuffle_partitions(restart, heads)
 
 
-def log_version(restart: Restart, files: Mapping[int, OffsetFile]) -> Iterator[Problem]:
+def log_version(restart: Restart, heads: Heads) -> Iterator[Problem]:
     """Find which releases cannot go on with the offset log, by the newest files, which every start reads."""
     read = (restart.last_planned, restart.previous)
-    newest = [batch for batch in read if batch is not None and batch in files]
-    named = next((batch for batch in newest if files[batch].version == NAMED_LOG), None)
+    newest = [batch for batch in read if batch is not None and batch in heads]
+    named = next((batch for batch in newest if heads[batch].version == NAMED_LOG), None)
     if named is not None:
         yield from offset_log_v2(named)
-    elif newest and dict(files[newest[0]].configuration).get(EVOLUTION) == "true":
+    elif newest and heads[newest[0]].configuration.get(EVOLUTION) == "true":
         yield from sources_named_in_v1(newest[0])
 
 
-def _recorded(restart: Restart, files: Mapping[int, OffsetFile]) -> tuple[str | None, str | None]:
+def _shuffle_partitions(restart: Restart, heads: Heads) -> tuple[str | None, str | None]:
+    """Return what the batch that the restart begins after records, and the pending one."""
     pair = (restart.starts_after, restart.reruns)
-    before, after = (None if batch is None else files.get(batch) for batch in pair)
-    return _partitions(before), _partitions(after)
-
-
-def _partitions(file: OffsetFile | None) -> str | None:
-    return None if file is None else dict(file.configuration).get(PARTITIONS)
+    before, after = (None if batch is None else heads.get(batch) for batch in pair)
+    return (
+        None if before is None else before.configuration.get(PARTITIONS),
+        None if after is None else after.configuration.get(PARTITIONS),
+    )

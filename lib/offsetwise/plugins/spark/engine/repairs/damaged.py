@@ -9,7 +9,7 @@ from offsetwise.findings.register import describe
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from offsetwise.plugins.spark.engine.later_batches import Logs
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, parse_commit, parse_offsets
-from offsetwise.plugins.spark.engine.releases.refusals import unfinished_repartition
+from offsetwise.plugins.spark.engine.releases.refusals import heads_of, unfinished_repartition
 from offsetwise.plugins.spark.engine.restart import Restart, decide_restart
 from offsetwise.plugins.spark.engine.state_versions import lost_state
 from offsetwise.storage.folders import FolderReader
@@ -42,7 +42,7 @@ class Damaged:
         """Whether the pending batch is an unfinished repartition of the state, which reads no record."""
         pair = [batch for batch in (self.restart.starts_after, self.restart.reruns) if batch is not None]
         files = {batch: file for batch in pair if (file := self.offsets_or_none(batch)) is not None}
-        return next(unfinished_repartition(self.restart, files), None) is not None
+        return next(unfinished_repartition(self.restart, heads_of(files)), None) is not None
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes; None where it cannot be read."""
