@@ -17,11 +17,10 @@ from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.engine.source import READER_STATE
 from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
 from offsetwise.plugins.flink.targets.spec import (
-    START_FROM_COPY,
-    START_FROM_COPY_IN_SQL,
     STOP,
     against_savepoint,
     job_module,
+    start_from_copy,
     whose_group,
 )
 from offsetwise.ports.stream import has_offsets
@@ -70,8 +69,7 @@ _WAY: Final = Way(
     ),
     questions=whose_group,
     stop=STOP,
-    start=START_FROM_COPY,
-    start_in_sql=START_FROM_COPY_IN_SQL,
+    start_of=start_from_copy,
 )
 
 
