@@ -206,7 +206,7 @@ def test_an_update_adds_what_has_appeared_and_keeps_comments(
     assert made.written
     assert not [line for line in made.differences if "etl" in line or "sink" in line], "no folder holds these"
     after = load_migration(path)
-    assert [config.name for config in after.entries] == ["ending", "orders-sink", "orders-sink-2"]
+    assert [config.name for config in after.entries_of(ConnectConfig)] == ["ending", "orders-sink", "orders-sink-2"]
     assert {"orders", "payments", "etl", "orders-sink"} <= {checkpoint.name for checkpoint in after.checkpoints}
     assert "# connector: busy" in path.read_text()
 
