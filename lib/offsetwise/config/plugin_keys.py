@@ -32,9 +32,11 @@ class OpenSection(Section):
     @model_validator(mode="wrap")
     @classmethod
     def _with_plugins(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        keys = {key for key in value if key not in cls.model_fields} if isinstance(value, Mapping) else set()
-        models = cls.models({key for key in keys if key in cls.registry})
-        return cls.joined(models).model_validate(value, context=info.context) if models else handler(value)
+        others = [key for key in value if key not in cls.model_fields] if isinstance(value, Mapping) else []
+        known = {key for key in others if key in cls.registry}
+        if not known:
+            return handler(value)
+        return cls.joined(cls.models(known)).model_validate(value, context=info.context)
 
     @classmethod
     def models(cls, keys: set[str]) -> Mapping[str, type[Section]]:
