@@ -63,7 +63,7 @@ class ReadSubject(Subject):
         return cls(
             kind=subject.kind,
             name=subject.name,
-            read=None if read is None else on_cluster(read, traits.old_cluster_id),
+            read=read if read is None or traits.old_cluster_id is None else on_cluster(read, traits.old_cluster_id),
             traits=traits,
             rewound_to=rewound_to,
             other_positions=other_positions,

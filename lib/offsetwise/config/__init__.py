@@ -2,12 +2,11 @@
 
 from offsetwise.client_properties import client_properties
 from offsetwise.config.fields import Label, Location, PersonName, Visible, is_uri
+from offsetwise.config.json_schema import schema, schema_text
 from offsetwise.config.migration import (
     Migration,
     java_properties,
     load_migration,
-    schema,
-    schema_text,
     spark_properties,
 )
 from offsetwise.config.plugin_keys import JobKeys

@@ -7,7 +7,6 @@ printed and logged.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -40,8 +39,8 @@ from offsetwise.config.sinks import check_names
 from offsetwise.config.waves import WaveConfig, check_waves
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Subject, SubjectKind, Writers
-from offsetwise.ports.stream import spec_of, specs, terms_between
-from offsetwise.registry import SECTIONS, STREAMS
+from offsetwise.ports.stream import spec_of, terms_between
+from offsetwise.registry import SECTIONS
 from offsetwise.strict_yaml import FileNoun, Section, read
 
 _FILE: Final = FileNoun(
@@ -364,48 +363,3 @@ def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]
         ConfigError: A property that the Java client has no equal for.
     """
     return {side: java_properties(migration.cluster(side)) for side in Cluster}
-
-
-def schema() -> dict[str, Any]:
-    results = Migration.with_every_key().model_json_schema()
-    every_key = JobTraits.with_every_key()
-    definition = every_key.model_json_schema()
-    results["$defs"] |= definition.pop("$defs") | {"JobTraits": definition}
-    for section in results["$defs"].values():
-        if "job" in section.get("properties", ()):
-            section["properties"]["job"]["default"] = every_key().model_dump(mode="json")
-    cluster = results["$defs"]["ClusterConfig"]
-    cluster["required"] = ["properties"]
-    # Only the two clusters of a migration have names already.
-    results["properties"]["sinks"]["items"]["required"] = ["name"]
-    group = results["$defs"]["GroupConfig"]
-    results["properties"]["groups"]["items"] = {"anyOf": [group["properties"]["name"], {"$ref": "#/$defs/GroupConfig"}]}
-    cluster["properties"]["stream"]["enum"] = sorted(STREAMS)
-    kafka = {
-        "type": "object",
-        "required": ["bootstrap.servers"],
-        "additionalProperties": False,
-        "properties": {
-            name: {"description": str(known.kind), "type": ["string", "integer", "boolean"]}
-            for name, known in allowed.ALLOWED.items()
-        },
-    }
-    results["$defs"]["SparkSettings"]["properties"]["conf"]["propertyNames"] = {"pattern": allowed.spark_names()}
-    others = [
-        {
-            "type": "object",
-            "required": [*spec.needs],
-            "additionalProperties": False,
-            "properties": {
-                name: {"description": description, "type": "string"} for name, description in spec.properties.items()
-            },
-        }
-        for spec in specs()
-        if spec.properties
-    ]
-    cluster["properties"]["properties"] = {"anyOf": [kafka, *others]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | results | {"title": "offsetwise/migration"}
-
-
-def schema_text() -> str:
-    return json.dumps(schema(), indent=1, sort_keys=True) + "\n"

@@ -183,7 +183,8 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, job: WantedJob) 
     read, rewind_to = job.repaired, job.rewind_to
     if read is None:
         read = (read_newest if job.newest else read_checkpoint)(config.uri, roots=migration.checkpoint_roots)
-    read = on_cluster(read, config.job.old_cluster_id)
+    if config.job.old_cluster_id is not None:
+        read = on_cluster(read, config.job.old_cluster_id)
     stream = spec_of(migration.source.stream)
     moved = [source for source in read.sources if source.kind in stream.compared]
     if not any(source.positions or source.shards or source.undecided for source in moved):
