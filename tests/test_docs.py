@@ -201,7 +201,8 @@ def _keys_of_plug_ins() -> set[str]:
 def test_the_page_on_files_names_every_key_of_a_migration() -> None:
     text = section("docs/formats.md", "Migration (YAML, written by you)")
 
-    parts = (Migration, TopicSettings, CheckpointConfig, JobTraits, SparkSettings, ContentSettings, ApprovalSettings)
+    of_plugins = (Migration.with_every_key(), JobTraits.with_every_key())
+    parts = (*of_plugins, TopicSettings, CheckpointConfig, SparkSettings, ContentSettings, ApprovalSettings)
     for part in parts:
         for key in part.model_fields:
             assert re.search(rf"`{key}\b|\b{key}:", text), f"{part.__name__}: {key}"

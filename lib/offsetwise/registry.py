@@ -9,7 +9,7 @@ command which names no plug-in need not spend. Of Offsetwise this module imports
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -112,14 +112,36 @@ class Registry(MutableMapping[str, Load]):
 
         def loaded(load: Load) -> T:
             value = load()
-            at = name if name in self._own else self.installed[name].value + self.part
             if not isinstance(value, kind):
-                raise TypeError(f"{at} is a {type(value).__name__}, no {kind.__name__}")
+                raise TypeError(f"{self._place(name)} is a {type(value).__name__}, no {kind.__name__}")
             if (actual_name := getattr(value, "name", name)) != name:
-                raise ValueError(f"{at} is called {actual_name!r}")
+                raise ValueError(f"{self._place(name)} is called {actual_name!r}")
             return value
 
         result: T = self._loaded(name, loaded)
+        return result
+
+    def load_class(self, name: str, base: type[T], check: Callable[[type[T]], None] | None = None) -> type[T]:
+        """Load the class that a registered name stands for.
+
+        Args:
+            name: A registered one.
+            base: What it must be a subclass of.
+            check: Raises a `ValueError` where the class cannot be used for all that.
+
+        Raises:
+            PluginError: It is a plug-in's, and cannot be loaded or used.
+        """
+
+        def loaded(load: Load) -> type[T]:
+            value = load()
+            if not (isinstance(value, type) and issubclass(value, base)):
+                raise TypeError(f"{self._place(name)} is no subclass of {base.__name__}")
+            if check is not None:
+                check(value)
+            return value
+
+        result: type[T] = self._loaded(name, loaded)
         return result
 
     def loadable(self, kind: type[T], names: Iterable[str]) -> Iterator[T]:
@@ -128,12 +150,25 @@ class Registry(MutableMapping[str, Load]):
                 yield self.load_object(name, kind)
 
     def problems(self, kind: type[Any]) -> Iterator[str]:
+        return self.problems_with(lambda name: self.load_object(name, kind))
+
+    def problems_with(self, load: Callable[[str], object]) -> Iterator[str]:
         yield from self.conflicts
         for name in self.installed:
             try:
-                self.load_object(name, kind)
+                load(name)
             except PluginError as error:
                 yield error.problem
+
+    def in_order(self, names: Collection[str]) -> list[str]:
+        """Return some registered names in their order, without a look at what else is installed."""
+        return [
+            *(name for name in self._own if name in names),
+            *sorted(name for name in names if name not in self._own),
+        ]
+
+    def _place(self, name: str) -> str:
+        return name if name in self._own else self.installed[name].value + self.part
 
     def _loaded(self, name: str, use: Callable[[Load], Any]) -> Any:
         if name in self._own:
@@ -190,6 +225,10 @@ STATES: Final = Registry("states")
 """Loads what counts the rows that stateful jobs keep, by their engine's name: a `pipeline.state_rows.CountsRows`."""
 SURVEYS: Final = Registry("surveys")
 """Loads what finds jobs at addresses for `init`, by its engine's name: a `survey.connectors.SurveysWorkers`."""
+JOB_KEYS: Final = Registry("job_keys")
+"""Loads the `config.JobKeys` that has a key of `job` in the migration file, by the key."""
+SECTIONS: Final = Registry("sections")
+"""Loads the `config.SectionEntry` of a list at the top level of the migration file, by the key of the list."""
 
 
 FINDINGS: Final[list[Callable[[], object]]] = []

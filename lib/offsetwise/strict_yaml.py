@@ -46,8 +46,12 @@ class Section(BaseModel):
         if isinstance(value, Mapping):
             for key in value:
                 if key not in cls.model_fields:
-                    raise PydanticCustomError("unknown_key", "{key}", {"key": str(key), "known": [*cls.model_fields]})
+                    raise cls._unknown_key(str(key))
         return value
+
+    @classmethod
+    def _unknown_key(cls, key: str) -> PydanticCustomError:
+        return PydanticCustomError("unknown_key", "{key}", {"key": key, "known": [*cls.model_fields]})
 
 
 _M = TypeVar("_M", bound=Section)
@@ -166,9 +170,10 @@ def _explained(path: Path, error: ValidationError, noun: FileNoun) -> ConfigErro
     match first["type"]:
         case "unknown_key":
             near = difflib.get_close_matches(context["key"], context["known"], n=1)
+            fix = f"Did you mean {near[0]!r}?" if near else f"Use only: {', '.join(context['known'])}."
             return ConfigError(
                 f"{path}: {field} has the unknown key {context['key']!r}, so what it asks for would be ignored.{more}",
-                fix=f"Did you mean {near[0]!r}?" if near else f"Use only: {', '.join(context['known'])}.",
+                fix=" ".join([fix, *context.get("plugins", ())]),
             )
         case "missing":
             return ConfigError(f"{path}: {field} is missing.{more}", fix=f"Add {field}.")

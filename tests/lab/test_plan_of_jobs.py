@@ -17,6 +17,7 @@ from offsetwise.lab.flink import jobs as flink_jobs
 from offsetwise.lab.job_sinks import FlinkSink, JobSink
 from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, Stop, jobs
 from offsetwise.model import Subject
+from offsetwise.plugins.flink.job_keys import FlinkJob
 from tests.lab.readable import readable
 
 
@@ -86,7 +87,7 @@ def test_a_migration_file_names_every_job_in_one_wave(
     assert {loaded.new_topic(topic.name) for topic in TOPICS.values()} == {topic.copy for topic in TOPICS.values()}
     assert isinstance(loaded.all_jobs[0], Subject)
     assert migration.is_made(path)
-    of_flink = {each.name: each for each in loaded.checkpoints if each.job.sql}
+    of_flink = {each.name: each for each in loaded.checkpoints if each.job.part(FlinkJob).sql}
     assert {*of_flink} == {job.name for job in jobs(flink=flink) if job.flink}
     for name, each in of_flink.items():
         assert each.uri == str(tmp_path / of.ROOT / name / "savepoint-1c854b-670a03101f94")

@@ -136,6 +136,24 @@ def test_a_plan_with_a_target_of_one_that_is_absent_is_refused_with_its_name(run
     assert ABSENT in refused.stderr
 
 
+def test_a_migration_file_with_a_key_of_one_that_is_absent_is_refused_with_its_name(run: Run, tmp_path: Path) -> None:
+    clusters = "".join(
+        f"{side}: {{properties: {{bootstrap.servers: '{side}:9092'}}}}\n" for side in ("source", "target")
+    )
+    path = tmp_path / "migration.yaml"
+    load = "import sys; from pathlib import Path; from offsetwise.config import load_migration as load; "
+    shown = "print(load(Path(sys.argv[1])).checkpoints[0].job.stateful)"
+
+    path.write_text(f"name: a\n{clusters}checkpoints: [{{name: a, uri: b, job: {{stateful: true, sql: true}}}}]\n")
+    refused = offsetwise(run, "compare", "--migration", str(path), "--checkpoint", "a")
+    path.write_text(path.read_text().replace(", sql: true", ""))
+
+    assert refused.returncode == 1
+    assert "checkpoints.0.job has the unknown key 'sql'" in refused.stderr
+    assert ABSENT in refused.stderr
+    assert run("-c", load + shown, str(path)).stdout == "True\n"
+
+
 def test_every_screen_opens_and_those_that_need_an_absent_one_name_it(run: Run) -> None:
     opened = run("-c", SCREENS)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from offsetwise import workflow
 from offsetwise.apply.reversal import rollback
@@ -17,6 +18,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.plugins.connect import survey
 from offsetwise.plugins.connect.engine.findings import connector_group
 from offsetwise.plugins.connect.engine.reading import observe
+from offsetwise.plugins.connect.section import ConnectConfig, new_connector
 from offsetwise.plugins.connect.target.requests import change
 from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
@@ -157,11 +159,12 @@ def connector_group_with_members(scene: Scene) -> Steps:
     return Steps(judged, lambda: cases.append(replace(cases[0], committed=replace(group, state="Empty"))))
 
 
-@walk("config/migration.py::Migration.connector", "Use one of these names")
+@walk("plugins/connect/section.py::new_connector", "Use one of these names")
 def connector_that_the_file_lacks(scene: Scene) -> Steps:
     (worker,) = _served(scene, _sink())
     migration = load_migration(named(scene.folder, url=worker.url, cluster="new"))
-    return Steps(lambda: migration.connector("elt") and None, lambda: None, lambda: migration.connector("etl") and None)
+    unknown, known = (partial(new_connector, migration, name) for name in ("elt", "etl"))
+    return Steps(lambda: unknown() and None, lambda: None, lambda: known() and None)
 
 
 @walk("config/migration.py::Migration._without_services", "Name it under `connect`")
@@ -232,7 +235,7 @@ def new_connector_that_went_on(scene: Scene) -> Steps:
     staged.sink.offsets["orders", 0] += 9
 
     def draft_anew() -> object:
-        return read_checkpoint(staged.migration.connector("moved").address.uri).problems or None
+        return read_checkpoint(new_connector(staged.migration, "moved").address.uri).problems or None
 
     return Steps(lambda: rollback(staged.back(), staged.tools()) and None, lambda: None, draft_anew)
 
@@ -282,7 +285,7 @@ _changing(f"{_REQUESTS}::change", "rebalanced (409)", "connect_change_refused", 
 @walk(f"{_REQUESTS}::_sent", "Start a worker")
 def workers_that_end_before_the_change(scene: Scene) -> Steps:
     staged = _staged(scene)
-    found = observe(staged.migration.connector("moved").address)
+    found = observe(new_connector(staged.migration, "moved").address)
     away = replace(found, workers=replace(found.workers, answering=("http://localhost:1",)))
     return Steps(lambda: change(away, {}) and None, lambda: None, lambda: change(found, {}) and None)
 
@@ -330,7 +333,7 @@ def connector_that_ran_when_its_job_was_compared(scene: Scene) -> Steps:
     old, new = clusters()
     staged = stage(scene.folder, old, new, *_served(scene, old, new))
     new.connectors["moved"].state = "RUNNING"
-    moved = comparison(checkpoint=read_checkpoint(staged.migration.connect[0].address.uri))
+    moved = comparison(checkpoint=read_checkpoint(staged.migration.entries_of(ConnectConfig)[0].address.uri))
     compared = [workflow.with_services(staged.migration, moved)]
 
     def stop_and_compare() -> None:

@@ -235,7 +235,7 @@ def sink_that_remembers_batches(scene: Scene) -> Steps:
 def judged(*, uids: bool | None = None) -> Call:
     """Judge the way that gives the source of a savepoint another uid."""
     old = savepoint(uid=None, version=4)
-    ways = {way.kind.name: way for way in judge_strategies(old, migration(JobTraits(uids=uids)))}
+    ways = {way.kind.name: way for way in judge_strategies(old, migration(JobTraits.model_validate({"uids": uids})))}
     return lambda: ways["new-operator-uid"].objections
 
 

@@ -51,12 +51,13 @@ def objections(made: Any, way: str, **stated: Any) -> Call:
     """Return what speaks against one way, as the Plan page and `strategies` list it."""
 
     def command() -> object:
-        judged = {each.kind.name: each for each in judge_strategies(made, migration(JobTraits(**stated)))}
+        judged = {each.kind.name: each for each in judge_strategies(made, migration(JobTraits.model_validate(stated)))}
         return judged[way].objections
 
     return command
 
 
+SQL = JobTraits.model_validate({"sql": True})
 RENAMED = savepoint({"new_topic": "new.orders"})
 DRAINED = savepoint({"lag_old": 0, "new_offset": 0, "new": LogRange(log_start=0, lso=0, hw=0)})
 LAGGING = savepoint({"lag_old": 7, "new_offset": 0, "new": LogRange(log_start=0, lso=0, hw=0)})
@@ -93,7 +94,7 @@ corrected(
     "or drop the source's state",
     "sql_job",
     objections(savepoint(), "new-operator-uid", sql=True),
-    lambda: drafted(savepoint(), Target(kind="flink-savepoint-without-sources"), ETL, job=JobTraits(sql=True)),
+    lambda: drafted(savepoint(), Target(kind="flink-savepoint-without-sources"), ETL, job=SQL),
 )
 corrected(
     "plugins/flink/targets/spec.py::state_elsewhere",

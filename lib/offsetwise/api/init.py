@@ -11,7 +11,7 @@ from typing import Final
 
 from offsetwise import files, new_files, regular_files
 from offsetwise.client_properties import GivenCluster, given_cluster
-from offsetwise.client_properties.connectors import ConnectorAddress, is_connector
+from offsetwise.client_properties.connectors import ConnectorAddress
 from offsetwise.config import ClusterConfig, JobTraits, Migration, load_migration, schema_text
 from offsetwise.errors import ConfigError, FileError, OffsetwiseError, UsageError
 from offsetwise.progress import Progress, no_progress
@@ -106,15 +106,15 @@ def _roots(checkpoints: Sequence[str], said: Migration | None, needed: bool) -> 
         if needed:
             raise _not_given("--checkpoints", "the folders that hold checkpoints, or --connect")
         return ()
-    of_files = {config.checkpoint.uri for config in said.positions}
-    return tuple(root for root in said.checkpoint_roots if root not in of_files and not is_connector(root))
+    own = {entry.checkpoint.uri if entry.root is None else entry.root for entry in said.entries if entry.checkpoint}
+    return tuple(root for root in said.checkpoint_roots if root not in own)
 
 
 def _workers(connect: Sequence[str], said: Migration | None) -> tuple[ConnectorAddress, ...]:
     """Return the workers to ask for connectors: those given, else those that the file names."""
     given = [parse_connect(text) for text in connect]
     if not given and said is not None:
-        given = [replace(config.address, connector="") for config in said.connect]
+        given = [replace(entry.address, connector="") for entry in said.entries if entry.address is not None]
     return tuple({address.root: address for address in given}.values())
 
 
@@ -190,12 +190,13 @@ def _updated(path: Path, before: bytes, said: Migration, survey: Survey, confirm
 def _keeps(before: Migration, after: Migration) -> bool:
     """Return whether everything that a file said is said still, and its lists have only grown at their ends."""
     grown = {"checkpoints", "checkpoint_roots", "connect", "groups", "topics"}
+    connectors = [[entry for entry in side.entries if entry.address is not None] for side in (before, after)]
     return (
         before.model_dump(exclude=grown) == after.model_dump(exclude=grown)
         and before.topics.model_dump(exclude={"map"}) == after.topics.model_dump(exclude={"map"})
         and before.topics.map.items() <= after.topics.map.items()
         and [config for config in after.checkpoints if config in before.checkpoints] == [*before.checkpoints]
-        and after.connect[: len(before.connect)] == before.connect
+        and connectors[1][: len(connectors[0])] == connectors[0]
         and after.groups[: len(before.groups)] == before.groups
         and set(before.checkpoint_roots) <= set(after.checkpoint_roots)
     )

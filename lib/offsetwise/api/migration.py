@@ -79,7 +79,8 @@ class Migration:
         Raises:
             ConfigError: A checkpoint of the migration file has that name.
         """
-        named = config.PositionsConfig(name=str(file), file=str(file), shape=shape)
+        part = "positions" if shape is None else f"positions:{shape}"
+        named = config.CheckpointConfig(name=str(file), uri=f"{file}#{part}")
         return Migration(self.settings.with_positions(named)).checkpoint(named.name)
 
     def group(self, name: str) -> Job:

@@ -180,7 +180,7 @@ def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, 
         try:
             read = on_cluster(
                 read_checkpoint(checkpoint.uri, roots=migration.checkpoint_roots, batches=1),
-                checkpoint.job.dynamic_cluster,
+                checkpoint.job.old_cluster_id,
             )
             owner = Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name)
             subject = ReadSubject.of(owner, migration, read=read, traits=checkpoint.job)

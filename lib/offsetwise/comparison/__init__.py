@@ -367,7 +367,7 @@ def _migration_case(scene: Scene, rows: tuple[PartitionComparison, ...], belongs
         ),
         rows=rows,
         now_ms=epoch_ms(scene.new.taken_at),
-        application=scene.subject.traits.application,
+        application=scene.subject.traits.other_reader,
         other_positions=scene.subject.other_positions,
         sink=scene.subject.sink,
         old_group=scene.group(Cluster.OLD),

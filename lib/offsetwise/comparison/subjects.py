@@ -63,7 +63,7 @@ class ReadSubject(Subject):
         return cls(
             kind=subject.kind,
             name=subject.name,
-            read=read if read is None or traits.dynamic_cluster is None else on_cluster(read, traits.dynamic_cluster),
+            read=read if read is None or traits.old_cluster_id is None else on_cluster(read, traits.old_cluster_id),
             traits=traits,
             rewound_to=rewound_to,
             other_positions=other_positions,
@@ -88,7 +88,7 @@ class ReadSubject(Subject):
         """
         if self.kinds is not None and source.kind not in self.kinds:
             return ()
-        return positions_of(source, self.traits.stream)
+        return positions_of(source, self.traits.stream_name)
 
     def undecided(self, source: CheckpointSource) -> tuple[MarkedPosition, ...]:
         """Return the partitions of one of its sources that are moved, and begin where is chosen when the job starts."""

@@ -2,23 +2,22 @@
 
 from offsetwise.client_properties import client_properties
 from offsetwise.config.fields import Label, Location, PersonName, Visible, is_uri
+from offsetwise.config.json_schema import schema, schema_text
 from offsetwise.config.migration import (
     Migration,
     java_properties,
     load_migration,
-    schema,
-    schema_text,
     spark_properties,
 )
+from offsetwise.config.plugin_keys import JobKeys
 from offsetwise.config.sections import (
     ApprovalSettings,
     CheckpointConfig,
     ClusterConfig,
-    ConnectConfig,
     ContentSettings,
     JobTraits,
     NamingPolicy,
-    PositionsConfig,
+    SectionEntry,
     SparkSettings,
     TopicSettings,
     TrustedKey,
@@ -29,8 +28,8 @@ __all__ = [
     "ApprovalSettings",
     "CheckpointConfig",
     "ClusterConfig",
-    "ConnectConfig",
     "ContentSettings",
+    "JobKeys",
     "JobTraits",
     "JobsConfig",
     "Label",
@@ -38,7 +37,7 @@ __all__ = [
     "Migration",
     "NamingPolicy",
     "PersonName",
-    "PositionsConfig",
+    "SectionEntry",
     "SparkSettings",
     "TopicSettings",
     "TrustedKey",

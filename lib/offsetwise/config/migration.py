@@ -7,12 +7,12 @@ printed and logged.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self, TypeVar
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, create_model, model_validator
 
 from offsetwise import client_properties as allowed
 from offsetwise.client_properties import ClientProperties, client_properties, connectors
@@ -22,15 +22,15 @@ from offsetwise.config.fields import (
     Location,
     repeated,
 )
+from offsetwise.config.plugin_keys import OpenSection
 from offsetwise.config.sections import (
     ApprovalSettings,
     CheckpointConfig,
     ClusterConfig,
-    ConnectConfig,
     ContentSettings,
     GroupConfig,
     JobTraits,
-    PositionsConfig,
+    SectionEntry,
     SparkSettings,
     TopicSettings,
 )
@@ -39,8 +39,8 @@ from offsetwise.config.sinks import check_names
 from offsetwise.config.waves import WaveConfig, check_waves
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, IsolationLevel, Link, Subject, SubjectKind, Writers
-from offsetwise.ports.stream import spec_of, specs, terms_between
-from offsetwise.registry import STREAMS
+from offsetwise.ports.stream import spec_of, terms_between
+from offsetwise.registry import SECTIONS
 from offsetwise.strict_yaml import FileNoun, Section, read
 
 _FILE: Final = FileNoun(
@@ -51,13 +51,18 @@ _FILE: Final = FileNoun(
 )
 
 
+_E = TypeVar("_E", bound=SectionEntry)
+_M = TypeVar("_M", bound="Migration")
+
+
 def _by_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-class Migration(Section):
+class Migration(OpenSection):
     """One migration, as its file states it, with paths absolute."""
 
+    registry = SECTIONS
     name: Label
     source: ClusterConfig
     target: ClusterConfig
@@ -67,9 +72,7 @@ class Migration(Section):
     checkpoint_roots: tuple[Location, ...] = ()
     """Where checkpoints may be read from; the listed checkpoints themselves where nothing is given."""
     checkpoints: tuple[CheckpointConfig, ...] = ()
-    """After loading, the positions files too, and the connectors of the old cluster."""
-    positions: tuple[PositionsConfig, ...] = ()
-    connect: tuple[ConnectConfig, ...] = ()
+    """After loading, the jobs too that sections of plug-ins name."""
     jobs: tuple[JobsConfig, ...] = ()
     sinks: tuple[ClusterConfig, ...] = ()
     """Clusters that jobs write to, beside these two."""
@@ -81,6 +84,24 @@ class Migration(Section):
     approval: ApprovalSettings = ApprovalSettings()
     waves: tuple[WaveConfig, ...] = ()
     """Which jobs move together, in this order unless `after` says otherwise."""
+
+    @classmethod
+    def model(cls, key: str) -> type[SectionEntry]:
+        return SECTIONS.load_class(key, SectionEntry)
+
+    @classmethod
+    def joined(cls, models: Mapping[str, type[Section]]) -> type[Self]:
+        return _joined(cls, tuple(models.items()))
+
+    @property
+    def entries(self) -> tuple[SectionEntry, ...]:
+        """Those of all sections of plug-ins."""
+        keys = [key for key in type(self).model_fields if key not in Migration.model_fields]
+        return tuple(entry for key in keys for entry in getattr(self, key))
+
+    def entries_of(self, kind: type[_E]) -> tuple[_E, ...]:
+        """Return those of one section."""
+        return tuple(entry for entry in self.entries if isinstance(entry, kind))
 
     @model_validator(mode="before")
     @classmethod
@@ -94,14 +115,16 @@ class Migration(Section):
         }
         return {**value, **named}
 
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def model_post_init(self, _context: object) -> None:
+        self._whole()
+
+    def _whole(self) -> None:
         self._without_services()
-        checkpoints = (*self.checkpoints, *(file.checkpoint for file in self.positions))
-        roots = self.checkpoint_roots or tuple(checkpoint.uri for checkpoint in checkpoints)
-        moved = [config for config in self.connect if config.cluster is Cluster.OLD]
-        object.__setattr__(self, "checkpoints", (*checkpoints, *(config.checkpoint for config in moved)))
-        object.__setattr__(self, "checkpoint_roots", (*roots, *(config.address.root for config in moved)))
+        jobs: list[tuple[CheckpointConfig, str | None]] = [(checkpoint, None) for checkpoint in self.checkpoints]
+        jobs += [(entry.checkpoint, entry.root) for entry in self.entries if entry.checkpoint is not None]
+        roots = self.checkpoint_roots or tuple(checkpoint.uri for checkpoint, root in jobs if root is None)
+        object.__setattr__(self, "checkpoints", tuple(checkpoint for checkpoint, _ in jobs))
+        object.__setattr__(self, "checkpoint_roots", (*roots, *(root for _, root in jobs if root is not None)))
         entries = [("source", self.source), ("target", self.target)]
         entries += [(f"sinks.{index}", sink) for index, sink in enumerate(self.sinks)]
         for where, cluster in entries:
@@ -116,7 +139,7 @@ class Migration(Section):
                 for key in ("sink_cluster", "new_sink_cluster")
             },
         )
-        others = (config.name for config in self.connect if config.cluster is Cluster.NEW)
+        others = (entry.name for entry in self.entries if entry.checkpoint is None)
         twice = repeated((*(checkpoint.name for checkpoint in self.checkpoints), *others))
         if twice:
             raise ConfigError(
@@ -124,7 +147,7 @@ class Migration(Section):
                 "so a command could mean either.",
                 fix="Rename one of them.",
             )
-        several = repeated({group.model_dump_json(): group.name for group in self.groups}.values())
+        several = repeated({group: group.name for group in self.groups}.values())
         if several:
             raise ConfigError(
                 f"groups: expected one entry for each group, found several that differ for {min(several)!r}, so a "
@@ -132,7 +155,6 @@ class Migration(Section):
                 fix="Remove all of them but one.",
             )
         check_waves(self.waves, self.all_jobs)
-        return self
 
     def _without_services(self) -> None:
         """Go on only where services are named in the section that says how to sign on there.
@@ -244,39 +266,23 @@ class Migration(Section):
             fix="Use one of these names, or add the checkpoint under `checkpoints`.",
         )
 
-    def connector(self, name: str) -> ConnectConfig:
-        """Return one connector of the new cluster by its name.
-
-        Raises:
-            ConfigError: The file names no such connector; those it names are listed.
-        """
-        known = {config.name: config for config in self.connect if config.cluster is Cluster.NEW}
-        if name in known:
-            return known[name]
-        raise ConfigError(
-            f"Migration {self.name!r}: expected a connector of the new cluster named {name!r}, the file has: "
-            f"{', '.join(known) or 'none'}.",
-            fix="Use one of these names, or add the connector under `connect`, with cluster: new.",
-        )
-
     def job_sign_on(self, address: str) -> SignOn:
         """Return how to sign on at the address of a job: as the entry says that is of the same service, or not at all.
 
-        Of several entries the one with the longest path counts. Entries of `connect` count for their workers.
+        Of several entries the one with the longest path counts. Entries of plug-ins count for what they name.
         """
         jobs = [entry for entry in self.jobs if covers(entry.url, address)]
         if jobs:
             return max(jobs, key=lambda entry: len(entry.url)).sign_on
-        workers = (entry.sign_on for entry in self.connect if any(covers(url, address) for url in entry.urls))
-        return next(workers, SignOn(section="jobs"))
+        named = (entry.sign_on_at(address) for entry in self.entries)
+        return next(filter(None, named), SignOn(section="jobs"))
 
-    def with_positions(self, positions: PositionsConfig) -> Migration:
+    def with_positions(self, added: CheckpointConfig) -> Migration:
         """Return the migration with a positions file that a person named, under a name that none of its others has.
 
         Raises:
             ConfigError: A checkpoint has the name.
         """
-        added = positions.checkpoint
         if any(checkpoint.name == added.name for checkpoint in self.checkpoints):
             raise ConfigError(
                 f"Migration {self.name!r}: expected a positions file that it does not name, found a checkpoint named "
@@ -296,6 +302,12 @@ class Migration(Section):
     def old_topic(self, new_topic: str) -> str | None:
         """Return the old topic's name of a new topic, None where no old one maps to it."""
         return self.topics.origin(new_topic, self.source.alias)
+
+
+@cache
+def _joined(section: type[_M], models: tuple[tuple[str, type[Section]], ...]) -> type[_M]:
+    lists: dict[str, Any] = {key: (tuple[kind, ...], ()) for key, kind in models}  # type: ignore[valid-type]
+    return create_model(section.__name__, __base__=section, __module__=__name__, __doc__=section.__doc__, **lists)
 
 
 def _check_two_clusters(source: ClusterConfig, target: ClusterConfig) -> None:
@@ -351,42 +363,3 @@ def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]
         ConfigError: A property that the Java client has no equal for.
     """
     return {side: java_properties(migration.cluster(side)) for side in Cluster}
-
-
-def schema() -> dict[str, Any]:
-    results = Migration.model_json_schema()
-    cluster = results["$defs"]["ClusterConfig"]
-    cluster["required"] = ["properties"]
-    # Only the two clusters of a migration have names already.
-    results["properties"]["sinks"]["items"]["required"] = ["name"]
-    group = results["$defs"]["GroupConfig"]
-    results["properties"]["groups"]["items"] = {"anyOf": [group["properties"]["name"], {"$ref": "#/$defs/GroupConfig"}]}
-    cluster["properties"]["stream"]["enum"] = sorted(STREAMS)
-    kafka = {
-        "type": "object",
-        "required": ["bootstrap.servers"],
-        "additionalProperties": False,
-        "properties": {
-            name: {"description": str(known.kind), "type": ["string", "integer", "boolean"]}
-            for name, known in allowed.ALLOWED.items()
-        },
-    }
-    results["$defs"]["SparkSettings"]["properties"]["conf"]["propertyNames"] = {"pattern": allowed.spark_names()}
-    others = [
-        {
-            "type": "object",
-            "required": [*spec.needs],
-            "additionalProperties": False,
-            "properties": {
-                name: {"description": description, "type": "string"} for name, description in spec.properties.items()
-            },
-        }
-        for spec in specs()
-        if spec.properties
-    ]
-    cluster["properties"]["properties"] = {"anyOf": [kafka, *others]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | results | {"title": "offsetwise/migration"}
-
-
-def schema_text() -> str:
-    return json.dumps(schema(), indent=1, sort_keys=True) + "\n"

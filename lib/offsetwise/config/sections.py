@@ -1,25 +1,27 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cached_property
-from typing import Annotated, Any, Self
+from functools import cache, cached_property
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     Field,
     PrivateAttr,
+    SerializeAsAny,
     StrictBool,
     StrictInt,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from offsetwise import client_properties as allowed
-from offsetwise.client_properties import Kind, connectors
-from offsetwise.client_properties.sign_on import CONNECT
+from offsetwise.client_properties import Kind
+from offsetwise.client_properties.connectors import ConnectorAddress
+from offsetwise.client_properties.sign_on import SignOn
 from offsetwise.config.fields import (
     Label,
     Location,
@@ -31,10 +33,13 @@ from offsetwise.config.fields import (
     located_reference,
     repeated,
 )
-from offsetwise.config.sign_on import ServiceUrl, SignedOn
+from offsetwise.config.plugin_keys import JobKeys, OpenSection
 from offsetwise.model import Cluster, OffsetReset
-from offsetwise.registry import STREAMS
+from offsetwise.registry import JOB_KEYS, STREAMS
 from offsetwise.strict_yaml import Section
+
+_K = TypeVar("_K", bound=JobKeys)
+_J = TypeVar("_J", bound="JobTraits")
 
 
 class ClusterConfig(Section):
@@ -137,9 +142,10 @@ class TopicSettings(Section):
         return old_topic
 
 
-class JobTraits(Section):
+class JobTraits(OpenSection, JobKeys):
     """What the operator states about the job. None means not stated."""
 
+    registry = JOB_KEYS
     stateful: StrictBool | None = None
     auto_offset_reset: OffsetReset | None = None
     """Groups: the client's setting, which says where it begins in a partition without a commit."""
@@ -151,20 +157,8 @@ class JobTraits(Section):
     """The checkpoint that the job makes once it has moved, where the plan writes none that it goes on from."""
     produces: tuple[TopicName, ...] = ()
     """The topics of the old cluster that the job writes, which other jobs may read."""
-    stream: Label | None = None
-    """Kinesis: the name of the stream that it reads, where its lease table names none."""
-    application: Label | None = None
-    """Kinesis: the name of a checkpoint here, the lease table of an application that reads the same stream."""
     commits_to: Label | None = None
     """The consumer group that the job commits its offsets to, as Flink does at every checkpoint."""
-    sql: StrictBool | None = None
-    """Flink: whether it is a SQL job, whose operators get no uids."""
-    uids: StrictBool | None = None
-    """Flink: whether every operator with state has a uid of its own."""
-    subscription_changeable: StrictBool | None = None
-    """Flink: whether the topics that the job reads can be given other names."""
-    needs_retained_data: StrictBool | None = None
-    """Flink: whether records that lie on the old cluster only still matter."""
     transaction_timeout_ms: Annotated[StrictInt, Field(ge=1, le=2**31 - 1)] | None = None
     """Flink: `transaction.timeout.ms` of the sink's producer, 32 bits in Kafka; an hour, KafkaSink's default, where
     nothing is stated."""
@@ -174,20 +168,40 @@ class JobTraits(Section):
     """Flink: that cluster, to ask it here: `old`, `new`, or a name of `sinks`."""
     new_sink_cluster: Label | None = None
     """Flink: the one that the sink writes to once the job has moved; the same where nothing is stated."""
-    dynamic_cluster: Label | None = None
-    """Flink: the id by which a DynamicKafkaSource calls the old cluster, and will call the new one."""
-    dynamic_servers: Label | None = None
-    """Flink: `bootstrap.servers` of the new cluster, as the metadata service of that source will name them."""
 
-    @model_validator(mode="after")
-    def _whole_cluster(self) -> Self:
-        if (self.dynamic_cluster is None) != (self.dynamic_servers is None):
-            raise ValueError("dynamic_cluster and dynamic_servers are stated together, or neither of them")
-        return self
+    @classmethod
+    def model(cls, key: str) -> type[JobKeys]:
+        def check(kind: type[JobKeys]) -> None:
+            if key not in kind.model_fields:
+                raise ValueError(f"{kind.__name__} has no key {key!r}")
+            for name in kind.model_fields:
+                if name in JobTraits.model_fields or name not in JOB_KEYS or JOB_KEYS.load(name) is not kind:
+                    raise ValueError(f"{kind.__name__} has the key {name!r}, which is not registered for it")
+
+        return JOB_KEYS.load_class(key, JobKeys, check)
+
+    @classmethod
+    def joined(cls, models: Mapping[str, type[Section]]) -> type[Self]:
+        return _joined(cls, tuple(dict.fromkeys(models.values())))
+
+    def part(self, kind: type[_K]) -> _K:
+        """Return what is stated in the keys of one plug-in."""
+        return self if isinstance(self, kind) else kind()
+
+    def stating(self, keys: Mapping[str, str]) -> JobTraits:
+        """Return what is stated with more keys of plug-ins, but for those that are stated already."""
+        stated = dict(keys) | {key: value for key, value in self if value is not None}
+        models = JobTraits.models(stated.keys() - JobTraits.model_fields.keys())
+        return JobTraits.joined(models).model_construct(**stated)
 
     @property
     def states_reset(self) -> bool:
         return self.auto_offset_reset not in (None, OffsetReset.NONE)
+
+
+@cache
+def _joined(section: type[_J], kinds: tuple[type[Any], ...]) -> type[_J]:
+    return create_model(section.__name__, __base__=(*kinds, section), __module__=__name__, __doc__=section.__doc__)
 
 
 class CheckpointConfig(Section):
@@ -195,78 +209,41 @@ class CheckpointConfig(Section):
 
     name: Label
     uri: Location
-    job: JobTraits = JobTraits()
+    job: SerializeAsAny[JobTraits] = JobTraits()
     belongs_to: Cluster | None = None
     """Which cluster its offsets belong to, where the operator states it."""
 
 
-class PositionsConfig(Section):
-    """One positions file of the migration, which is moved as a checkpoint of that name."""
+class SectionEntry(Section):
+    """One entry of a list at the top level of the file that a plug-in brings: a job, or what goes with one."""
 
     name: Label
-    file: Location
-    shape: Label | None = None
-    """`SHAPE` or `SHAPE:WORD`; recognised where none is given."""
-    job: JobTraits = JobTraits()
-    belongs_to: Cluster | None = None
-    """As of a checkpoint."""
 
     @property
-    def checkpoint(self) -> CheckpointConfig:
-        part = "positions" if self.shape is None else f"positions:{self.shape}"
-        return CheckpointConfig(name=self.name, uri=f"{self.file}#{part}", job=self.job, belongs_to=self.belongs_to)
-
-
-class ConnectConfig(SignedOn):
-    """One connector of Kafka Connect, which its workers tell about over REST.
-
-    One of the old cluster is moved as a checkpoint of that name; one of the new cluster is what a plan writes to, by
-    `--target connector:NAME`. Secrets are references.
-    """
-
-    section = CONNECT
-    name: Label
-    url: ServiceUrl | None = None
-    urls: tuple[ServiceUrl, ...] = ()
-    """Of several workers of one Connect cluster: the next one is asked where one is away."""
-    connector: Annotated[str, Field(pattern=connectors.CONNECTOR)] | None = None
-    """As Kafka Connect calls it; `name` where nothing is stated."""
-    cluster: Cluster = Cluster.OLD
-    """Which of the two clusters the connector reads."""
-    job: JobTraits = JobTraits()
-
-    @model_validator(mode="after")
-    def _reachable(self) -> Self:
-        urls = self.urls if self.url is None else (self.url, *self.urls)
-        if not urls or (self.url is not None and self.urls) or not connectors.one_cluster(urls):
-            raise PydanticCustomError("urls", "expected url, or urls of one scheme and path, found another number")
-        if not re.match(connectors.CONNECTOR, self.connector or self.name):
-            raise PydanticCustomError("connector", "expected a name of up to 180 characters without a slash")
-        self.require_tls(urls[0])
-        object.__setattr__(self, "urls", urls)
-        object.__setattr__(self, "url", None)
-        return self
+    def checkpoint(self) -> CheckpointConfig | None:
+        """The job that it is, which is moved as a checkpoint; None where it is none."""
+        return None
 
     @property
-    def address(self) -> connectors.ConnectorAddress:
-        return connectors.ConnectorAddress(
-            workers=tuple(url.rstrip("/") for url in self.urls),
-            connector=self.connector or self.name,
-            sign_on=self.sign_on,
-        )
+    def root(self) -> str | None:
+        """What may be read of the job whatever `checkpoint_roots` says; None where these say it."""
+        return None
 
     @property
-    def checkpoint(self) -> CheckpointConfig:
-        group = self.job.commits_to or f"connect-{self.connector or self.name}"
-        job = self.job.model_copy(update={"commits_to": group})
-        return CheckpointConfig(name=self.name, uri=self.address.uri, job=job, belongs_to=self.cluster)
+    def address(self) -> ConnectorAddress | None:
+        """Which connector of Kafka Connect it is; None where it is none."""
+        return None
+
+    def sign_on_at(self, address: str) -> SignOn | None:  # noqa: ARG002 - as every entry is asked
+        """Return how to sign on at the address of a job; None where it does not say that."""
+        return None
 
 
 class GroupConfig(Section):
     """One consumer group of the migration: its name, or the name with what is stated about its job."""
 
     name: Label
-    job: JobTraits = JobTraits()
+    job: SerializeAsAny[JobTraits] = JobTraits()
 
 
 class SparkSettings(Section):

@@ -305,15 +305,14 @@ def _against_groups(new: Snapshot, request: DraftRequest) -> Iterator[Problem]:
 
 
 def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
-    return StatedJob(
+    stated = StatedJob(
         stateful=job.stateful,
         watermark_ms=job.watermark_ms,
         sink=job.sink,
         tolerates_replay=job.tolerates_replay,
         sink_rewound=request.sink_rewound or None,
-        dynamic_cluster=job.dynamic_cluster,
-        dynamic_servers=job.dynamic_servers,
     )
+    return job.in_plan(stated)
 
 
 def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:

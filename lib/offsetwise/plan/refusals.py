@@ -292,7 +292,7 @@ def shards_unknown(message: str) -> Iterator[str]:
 )
 def subscription(job: JobTraits) -> Iterator[str]:
     """The migration file states that the job's subscription stays as it is."""
-    if job.subscription_changeable is False:
+    if job.can_read_other_names is False:
         yield "The job is stated to keep the names of its topics."
 
 
@@ -319,7 +319,7 @@ def no_rename(comparison: Comparison) -> Iterator[str]:
 )
 def retained_data(job: JobTraits) -> Iterator[str]:
     """The migration file states that the job needs what the old cluster retains."""
-    if job.needs_retained_data:
+    if job.needs_old_records:
         yield "The job is stated to need what the old cluster retains, which nobody would bring to the new one."
 
 
@@ -336,7 +336,7 @@ def not_drained(comparison: Comparison, job: JobTraits) -> Iterator[str]:
     comparisons = [
         row for row in comparison.partitions if row.lag_old != 0 and (row.old_offset is not None or row.old.hw)
     ]
-    if comparisons and job.needs_retained_data is not False:
+    if comparisons and job.needs_old_records is not False:
         yield f"{counted(comparisons)} records on the old cluster that the job has not read, or may have."
 
 

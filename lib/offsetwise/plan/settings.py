@@ -30,8 +30,9 @@ class Settings(BaseModel):
         return {}
 
     @property
-    def stream(self) -> str | None:
-        return None
+    def job_keys(self) -> Mapping[str, str]:
+        """What they say about the job, by its keys in the migration file, which may say it itself."""
+        return {}
 
 
 class MarkSettings(Settings):

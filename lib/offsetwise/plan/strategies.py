@@ -242,7 +242,6 @@ def _commands(way: Way, comparison: Comparison, subject: str, path: str, job: Jo
     ]
     targets = " ".join(f"--target {quote(target)}" for target in written)
     output = " --output DIR" if target_type(way.target).where is Where.OUTPUT else ""
-    start = way.start_in_sql if job.sql and way.start_in_sql is not None else way.start
     return (
         *way.stop,
         f"offsetwise draft --migration {file} {subject} {targets}{way.options} --author NAME --out plan.json",
@@ -250,5 +249,5 @@ def _commands(way: Way, comparison: Comparison, subject: str, path: str, job: Jo
         f"offsetwise apply plan.json --migration {file} --approval plan.approval.json --trust reviewer.pub{output} "
         "--receipt receipt.json --execute",
         f"offsetwise verify receipt.json --migration {file}",
-        *start,
+        *(way.start if way.start_of is None else way.start_of(job)),
     )

@@ -69,8 +69,8 @@ class Way:
     """The command that stops the job, where its engine has one."""
     start: tuple[str, ...] = ()
     """The command that starts it on the new cluster, likewise."""
-    start_in_sql: tuple[str, ...] | None = None
-    """The same for a job in SQL; None where it is the same command."""
+    start_of: Callable[[JobTraits], tuple[str, ...]] | None = None
+    """Returns it, where it depends on what is stated about the job."""
 
     def worded(self, terms: Mapping[str, str]) -> Way:
         results = [

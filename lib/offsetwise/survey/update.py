@@ -12,7 +12,6 @@ from typing import Any, Final
 import yaml
 
 from offsetwise.client_properties import servers
-from offsetwise.client_properties.connectors import is_connector
 from offsetwise.config import Migration, is_uri
 from offsetwise.survey.jobs import unused
 from offsetwise.survey.results import Survey
@@ -62,8 +61,9 @@ def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> 
 
 
 def _connectors(migration: Migration, survey: Survey, folder: Path, names: set[str]) -> list[Item]:
-    known = {(worker, config.address.connector) for config in migration.connect for worker in config.address.workers}
-    names |= {config.name for config in migration.connect}
+    named = [entry.address for entry in migration.entries if entry.address is not None]
+    known = {(worker, address.connector) for address in named for worker in address.workers}
+    names |= {entry.name for entry in migration.entries}
     return [
         connector_item(replace(connector, name=unused(connector.name, names)), folder)
         for connector in survey.connectors
@@ -86,9 +86,9 @@ def differences(migration: Migration, survey: Survey, folder: Path) -> Iterator[
         if old in migration.topics.map and migration.topics.map[old] != new:
             yield f"topics.map calls {old} {migration.topics.map[old]} on the new cluster; found {new}."
     usable = {_loaded(checkpoint.uri, folder): checkpoint.left_out for checkpoint in survey.checkpoints}
-    of_files = {config.name for config in migration.positions}
+    entries = {entry.name for entry in migration.entries}
     for config in migration.checkpoints:
-        if config.name in of_files or is_connector(config.uri):
+        if config.name in entries:
             continue  # no folder holds it
         if config.uri not in usable:
             yield f"checkpoint {config.name} was not found below the roots that were looked into."

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from offsetwise.config import JobTraits, Migration
 from offsetwise.engines.engine import Engine
 from offsetwise.engines.registry import registered
 from offsetwise.plan.moving import moving_of
@@ -11,7 +12,7 @@ from offsetwise.plan.settings import Settings, keys_of
 from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import OFFSETS, TargetType, target_types
 from offsetwise.ports.stream import specs
-from offsetwise.registry import ENGINES, TARGETS, absent_plugins
+from offsetwise.registry import ENGINES, JOB_KEYS, SECTIONS, TARGETS, absent_plugins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +70,14 @@ def listing() -> TargetListing:
 
 
 def problems() -> tuple[str, ...]:
-    """Return a sentence for each target and engine of a plug-in that is not used; one names all that are absent."""
-    return (*TARGETS.problems(TargetType), *ENGINES.problems(Engine), *filter(None, (absent_plugins(),)))
+    """Return a sentence for each name of a plug-in that is not used; one names all plug-ins that are absent."""
+    return (
+        *TARGETS.problems(TargetType),
+        *ENGINES.problems(Engine),
+        *JOB_KEYS.problems_with(JobTraits.model),
+        *SECTIONS.problems_with(Migration.model),
+        *filter(None, (absent_plugins(),)),
+    )
 
 
 def keys(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -88,7 +88,7 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
     config, stream = migration.checkpoint(subject.checkpoint), spec_of(migration.source.stream)
     try:
         # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
-        read = on_cluster(read_newest(config.uri, roots=migration.checkpoint_roots), config.job.dynamic_cluster)
+        read = on_cluster(read_newest(config.uri, roots=migration.checkpoint_roots), config.job.old_cluster_id)
     except OffsetwiseError as error:
         return ReadSubject.of(subject, migration, traits=config.job), _missing(LagPart.POSITIONS, error)
     read_subject, label = ReadSubject.of(subject, migration, read=read, traits=config.job), stream.label

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_checkpoint
@@ -138,7 +139,7 @@ def _compared(
         )
     starts = (choice.group for choice in request.starts if choice.group is not None)
     return compare(
-        _with_stream(migration, request.subject, request),
+        _with_stated(migration, request.subject, request),
         request.subject,
         progress=progress,
         rewind_to=request.rewind_to,
@@ -261,17 +262,17 @@ def _read_before(services: Iterable[ServiceRead], targets: Iterable[Target]) -> 
             yield TargetBefore(target=target, before=read.before)
 
 
-def _with_stream(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:
-    named = (settings_of(model, request.settings).stream for model in takers(request).values())
-    stream = next(filter(None, named), None)
-    if stream is None:
+def _with_stated(migration: Migration, subject: Subject, request: DraftRequest) -> Migration:
+    stated = dict(
+        chain.from_iterable(settings_of(model, request.settings).job_keys.items() for model in takers(request).values())
+    )
+    if not stated:
         return migration
-    stated = {"stream": stream}
     return migration.model_copy(
         update={
             "checkpoints": tuple(
-                checkpoint.model_copy(update={"job": checkpoint.job.model_copy(update=stated)})
-                if checkpoint.name == subject.checkpoint and checkpoint.job.stream is None
+                checkpoint.model_copy(update={"job": checkpoint.job.stating(stated)})
+                if checkpoint.name == subject.checkpoint
                 else checkpoint
                 for checkpoint in migration.checkpoints
             )

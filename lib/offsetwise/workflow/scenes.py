@@ -174,9 +174,9 @@ def _read_job(
 
 
 def _other_positions(migration: Migration, config: CheckpointConfig) -> tuple[SourcePosition, ...]:
-    if config.job.application is None:
+    if config.job.other_reader is None:
         return ()
-    other = migration.checkpoint(config.job.application)
+    other = migration.checkpoint(config.job.other_reader)
     read = read_checkpoint(other.uri, roots=migration.checkpoint_roots)
     its = ReadSubject.of(Subject.either(checkpoint=other.name, group=None), migration, read=read, traits=other.job)
     return tuple(at for source in read.sources for at in its.positions(source))
@@ -186,8 +186,8 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, job: WantedJob) 
     read, rewind_to = job.repaired, job.rewind_to
     if read is None:
         read = (read_newest if job.newest else read_checkpoint)(config.uri, roots=migration.checkpoint_roots)
-    if config.job.dynamic_cluster is not None:
-        read = on_cluster(read, config.job.dynamic_cluster)
+    if config.job.old_cluster_id is not None:
+        read = on_cluster(read, config.job.old_cluster_id)
     stream = spec_of(migration.source.stream)
     moved = [source for source in read.sources if source.kind in stream.compared]
     if not any(source.positions or source.shards or source.undecided for source in moved):

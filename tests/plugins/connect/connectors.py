@@ -15,6 +15,7 @@ from offsetwise.apply.writing import Preview
 from offsetwise.config import Migration
 from offsetwise.model import Cluster, GroupOffset, GroupState, Plan, Snapshot, Target, TargetBefore
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.connect.section import ConnectConfig
 from offsetwise.plugins.connect.target.writer import ConnectorWriter
 from tests.apply import worlds
 from tests.apply.plans import SHIFT, context
@@ -79,7 +80,7 @@ class Stage(worlds.Stage):
 
     def at(self, worker: Worker) -> Stage:
         """Return the same with another worker of the new cluster in the migration file."""
-        there, here = self.migration.connect
+        there, here = self.migration.entries_of(ConnectConfig)
         moved = self.migration.model_copy(update={"connect": (there, here.model_copy(update={"urls": (worker.url,)}))})
         live = LiveReaders(migration=moved, progress=lambda *_: None)
         world = OfConnector(live=live, clusters=self.world.clusters, groups=self.groups, group=self.group)

@@ -25,6 +25,7 @@ from offsetwise.errors import (
     StorageError,
 )
 from offsetwise.model import Checkpoint, Cluster
+from offsetwise.plugins.connect.section import new_connector
 from offsetwise.workflow import checkpoint_reading, fleet
 from tests.commands import call
 from tests.plugins.connect.service import (
@@ -357,7 +358,7 @@ def test_a_connector_of_the_new_cluster_is_no_checkpoint(tmp_path: Path) -> None
     migration = load_migration(named(tmp_path, url="http://localhost:1", cluster="new"))
 
     assert migration.checkpoints == ()
-    assert migration.connector("etl").address.connector == "sink"
+    assert new_connector(migration, "etl").address.connector == "sink"
 
 
 def test_the_fleet_lists_a_connector_once_and_without_how_to_sign_on(worker: Worker, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from offsetwise.api.init import _updated as updated
 from offsetwise.config import Migration, load_migration
 from offsetwise.errors import ConfigError
 from offsetwise.model import Cluster, GroupOffset, GroupState, Snapshot
+from offsetwise.plugins.connect.section import ConnectConfig
 from offsetwise.progress import no_progress
 from offsetwise.survey.connectors import parse_connect, surveyed_connectors
 from offsetwise.survey.naming import naming
@@ -87,7 +88,7 @@ def test_sinks_are_named_and_the_others_are_comments_with_their_reason(
     found = survey(taken, both[0].url, both[1].url)
     text, migration = written(found, tmp_path)
 
-    by_name = {config.name: config for config in migration.connect}
+    by_name = {config.name: config for config in migration.entries_of(ConnectConfig)}
     assert {*by_name} == {"orders-sink", "busy", "ending", "orders-sink-2"}
     assert by_name["orders-sink"].cluster is Cluster.OLD
     assert by_name["orders-sink-2"].cluster is Cluster.NEW
@@ -125,7 +126,7 @@ def test_a_connector_of_neither_cluster_is_a_comment(taken: dict[Cluster, Snapsh
     with serving(cluster) as (worker,):
         found = survey(taken, worker.url)
 
-    assert written(found, tmp_path)[1].connect == ()
+    assert written(found, tmp_path)[1].entries == ()
     assert found.connectors[0].left_out == (
         "its workers are on Kafka cluster another, which is not known to be one of the two clusters"
     )
@@ -184,7 +185,7 @@ def test_a_secret_is_a_reference_and_is_written_as_one(
         text, migration = written(survey(taken, f"{worker.url}?user=ada&password=${{CONNECT_PASSWORD}}"), tmp_path)
 
     assert "hunter2" not in text
-    (sink,) = migration.connect
+    (sink,) = migration.entries_of(ConnectConfig)
     assert (sink.user, sink.password) == ("ada", "${CONNECT_PASSWORD}")
 
 
@@ -205,7 +206,7 @@ def test_an_update_adds_what_has_appeared_and_keeps_comments(
     assert made.written
     assert not [line for line in made.differences if "etl" in line or "sink" in line], "no folder holds these"
     after = load_migration(path)
-    assert [config.name for config in after.connect] == ["ending", "orders-sink", "orders-sink-2"]
+    assert [config.name for config in after.entries_of(ConnectConfig)] == ["ending", "orders-sink", "orders-sink-2"]
     assert {"orders", "payments", "etl", "orders-sink"} <= {checkpoint.name for checkpoint in after.checkpoints}
     assert "# connector: busy" in path.read_text()
 

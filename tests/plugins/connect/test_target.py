@@ -27,6 +27,7 @@ from offsetwise.model import Cluster, Comparison, Plan, StepState, Turnout
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.strategies import judge_strategies, targets_of
 from offsetwise.plan.target import target_type
+from offsetwise.plugins.connect.section import ConnectConfig, new_connector
 from tests.plan import scene
 from tests.plugins.connect.connectors import AFTER, BEFORE, TARGET, WRITTEN, Stage, clusters, stage
 from tests.plugins.connect.service import Handler, hangs_up, says, serving
@@ -69,7 +70,7 @@ def test_a_connector_without_offsets_is_left_without_any(staged: Stage) -> None:
 def test_what_is_reviewed_says_which_connector_where_and_its_offsets(staged: Stage) -> None:
     (target,) = staged.plan.requirements.targets
 
-    assert target.before["connector"] == staged.migration.connector("moved").address.uri
+    assert target.before["connector"] == new_connector(staged.migration, "moved").address.uri
     assert target.before["Kafka cluster"] == "id-of-new"
     assert {key: value for key, value in target.before.items() if isinstance(value, int)} == {
         "orders-0": 3,
@@ -300,7 +301,7 @@ def test_a_plan_is_not_drafted_for_a_connector_that_runs(staged: Stage) -> None:
 
 def _compared(staged: Stage) -> Comparison:
     """Return the comparison of the connector's first partition."""
-    read = read_checkpoint(staged.migration.connect[0].address.uri)
+    read = read_checkpoint(staged.migration.entries_of(ConnectConfig)[0].address.uri)
     kept = replace(read.sources[0], positions=read.sources[0].positions[:1])
     rows = tuple(replace(row, source=kept.id) for row in scene.rows({}))
     compared = scene.comparison(*rows, checkpoint=replace(read, sources=(kept,)))

@@ -97,7 +97,7 @@ def savepoint(
 
 
 def judged(made: Comparison, **stated: Any) -> dict[str, Strategy]:
-    return {each.kind.name: each for each in judge_strategies(made, migration(JobTraits(**stated)))}
+    return {each.kind.name: each for each in judge_strategies(made, migration(JobTraits.model_validate(stated)))}
 
 
 def test_a_savepoint_has_the_four_ways_of_the_field_and_two_that_need_no_uid() -> None:

@@ -3,10 +3,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SURVEYS, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SECTIONS, SURVEYS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
+    from offsetwise.config import SectionEntry
     from offsetwise.engines.engine import CheckpointEngine
     from offsetwise.plan.moving import Moving
     from offsetwise.plan.target import TargetType
@@ -43,6 +44,12 @@ def _connector_writer() -> WriterModule:
     return writer
 
 
+def _section() -> type[SectionEntry]:
+    from offsetwise.plugins.connect.section import ConnectConfig
+
+    return ConnectConfig
+
+
 def _on_workers() -> tuple[ModuleType, ...]:
     from offsetwise.plugins.connect.engine import engine
 
@@ -54,4 +61,5 @@ MIGRATES.register({"connect": _migration_rules})
 SURVEYS.register({"connect": _survey})
 TARGETS.register({"connector": _connector})
 WRITERS.register({"connector": _connector_writer})
+SECTIONS.register({"connect": _section})
 ON_WORKERS.append(_on_workers)

@@ -3,10 +3,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SCREENS, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, JOB_KEYS, MIGRATES, ON_WORKERS, SCREENS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
+    from offsetwise.config import JobKeys
     from offsetwise.console.engine_screens import EngineScreen
     from offsetwise.engines.engine import CheckpointEngine
     from offsetwise.plan.moving import Moving
@@ -79,6 +80,12 @@ def _flink_savepoint_converted_writer() -> WriterModule:
     return writer
 
 
+def _job_keys() -> type[JobKeys]:
+    from offsetwise.plugins.flink.job_keys import FlinkJob
+
+    return FlinkJob
+
+
 def _on_workers() -> tuple[ModuleType, ...]:
     from offsetwise.plugins.flink.engine import engine
 
@@ -103,5 +110,11 @@ WRITERS.register(
         "flink-savepoint-from-positions": _flink_savepoint_from_positions_writer,
         "flink-savepoint-converted": _flink_savepoint_converted_writer,
     }
+)
+JOB_KEYS.register(
+    dict.fromkeys(
+        ("sql", "uids", "subscription_changeable", "needs_retained_data", "dynamic_cluster", "dynamic_servers"),
+        _job_keys,
+    )
 )
 ON_WORKERS.append(_on_workers)

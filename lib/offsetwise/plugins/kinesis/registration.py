@@ -3,10 +3,22 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, FINDINGS, MATCHING, MIGRATES, ON_WORKERS, READERS, STREAMS, TARGETS, WRITERS
+from offsetwise.registry import (
+    ENGINES,
+    FINDINGS,
+    JOB_KEYS,
+    MATCHING,
+    MIGRATES,
+    ON_WORKERS,
+    READERS,
+    STREAMS,
+    TARGETS,
+    WRITERS,
+)
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
+    from offsetwise.config import JobKeys
     from offsetwise.engines.engine import CheckpointEngine
     from offsetwise.plan.moving import Moving
     from offsetwise.plan.target import TargetType
@@ -75,6 +87,12 @@ def _findings() -> tuple[ModuleType, ...]:
     return of_kcl, of_kinesis
 
 
+def _job_keys() -> type[JobKeys]:
+    from offsetwise.plugins.kinesis.job_keys import KinesisJob
+
+    return KinesisJob
+
+
 def _on_workers() -> tuple[ModuleType, ...]:
     from offsetwise.plugins.kinesis.kcl import engine
     from offsetwise.plugins.kinesis.stream import records
@@ -90,4 +108,5 @@ MATCHING.register({"kinesis": _matching})
 TARGETS.register({"at-timestamp": _at_timestamp, "kcl-leases": _kcl_leases})
 WRITERS.register({"at-timestamp": _at_timestamp_writer, "kcl-leases": _kcl_leases_writer})
 FINDINGS.append(_findings)
+JOB_KEYS.register({"stream": _job_keys, "application": _job_keys})
 ON_WORKERS.append(_on_workers)

@@ -3,10 +3,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, TARGETS, WRITERS
+from offsetwise.registry import ENGINES, MIGRATES, ON_WORKERS, SECTIONS, TARGETS, WRITERS
 
 if TYPE_CHECKING:
     from offsetwise.apply.writers import WriterModule
+    from offsetwise.config import SectionEntry
     from offsetwise.engines.engine import CheckpointEngine
     from offsetwise.plan.moving import Moving
     from offsetwise.plan.target import TargetType
@@ -36,6 +37,12 @@ def _positions_file_writer() -> WriterModule:
     return writer
 
 
+def _section() -> type[SectionEntry]:
+    from offsetwise.plugins.positions.section import PositionsConfig
+
+    return PositionsConfig
+
+
 def _on_workers() -> tuple[ModuleType, ...]:
     from offsetwise.plugins.positions.engine import engine
 
@@ -46,4 +53,5 @@ ENGINES.register({"positions": _engine})
 MIGRATES.register({"positions": _migration_rules})
 TARGETS.register({"positions-file": _positions_file})
 WRITERS.register({"positions-file": _positions_file_writer})
+SECTIONS.register({"positions": _section})
 ON_WORKERS.append(_on_workers)

@@ -14,6 +14,7 @@ from offsetwise.apply.verification.job import Judgement
 from offsetwise.model import JobOrigin, Plan, ReceiptStep, VerifiedJob
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plugins.connect.engine.running import RUNNING, RunningConnector, parse_address, read_running
+from offsetwise.plugins.connect.section import new_connector
 from offsetwise.wording import first_of, many
 
 _NAMED: Final = 5
@@ -29,7 +30,7 @@ def address_of(text: str) -> str:
 def observed(plan: Plan, steps: tuple[ReceiptStep, ...], text: str, readers: Readers) -> VerifiedJob:
     address = parse_address(text)
     address = replace(address, sign_on=readers.migration.job_sign_on(address.workers[0]))
-    names = {step: readers.migration.connector(step.target.group or "").address.connector for step in steps}
+    names = {step: new_connector(readers.migration, step.target.group or "").address.connector for step in steps}
     connector = read_running(address)
     step = next((step for step, name in names.items() if name == connector.name), None)
     origin, sentence = _of_another(connector, tuple(names.values())) if step is None else _judge(plan, step, connector)

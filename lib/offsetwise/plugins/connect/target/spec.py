@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from offsetwise.config import JobTraits, Migration
 from offsetwise.digits import whole_number
 from offsetwise.errors import OffsetwiseError, PlanError
-from offsetwise.model import Cluster, Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
+from offsetwise.model import Comparison, Plan, Problem, ReceiptStep, Snapshot, Target, TopicPartition
 from offsetwise.plan.exports import planned_offsets
 from offsetwise.plan.recorded import offsets_apart
 from offsetwise.plan.refusals import no_checkpoint, sources
@@ -15,6 +15,7 @@ from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.connect.engine.engine import NAME as ENGINE
 from offsetwise.plugins.connect.engine.reading import Connector, observe
+from offsetwise.plugins.connect.section import new_connector, new_connectors
 
 if TYPE_CHECKING:
     from offsetwise.apply.verification.job import JobModule
@@ -40,7 +41,7 @@ def connector_of(migration: Migration, target: Target) -> Connector:
         ConfigError: The migration file names no such connector.
         OffsetwiseError: No worker answers, or the answer cannot be used.
     """
-    return observe(migration.connector(target.group or "").address)
+    return observe(new_connector(migration, target.group or "").address)
 
 
 def not_to_write(connector: Connector) -> str:
@@ -123,7 +124,7 @@ class ConnectorTarget(TargetType):
         return [read.name for read in comparison.services if read.target == _NAME]
 
     def services(self, migration: Migration) -> Sequence[str]:
-        return [config.name for config in migration.connect if config.cluster is Cluster.NEW]
+        return [config.name for config in new_connectors(migration)]
 
     def before_of(
         self, migration: Migration, target: Target, settings: Recorded

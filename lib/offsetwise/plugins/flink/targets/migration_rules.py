@@ -17,6 +17,7 @@ from offsetwise.plan.moving import Elsewhere, Moving, StartingOffsets
 from offsetwise.plan.predict import Rows, besides, by_numbers, damage, named
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.job_keys import FlinkJob
 from offsetwise.plugins.flink.targets.spec import START_ANEW, STOP, whose_group
 from offsetwise.wording import many
 
@@ -94,12 +95,12 @@ def _stopped(plan: Plan) -> Iterator[GateCheck]:  # noqa: ARG001 - as above
 )
 def no_uid(comparison: Comparison, job: JobTraits) -> Iterator[Said]:
     """The source cannot be given a new uid without losing state, as far as the savepoint and people tell."""
-    checkpoint = comparison.checkpoint
-    if job.sql:
+    checkpoint, of_flink = comparison.checkpoint, job.part(FlinkJob)
+    if of_flink.sql:
         yield "It is a SQL job, whose operators get no uids: none can be changed."
-    elif job.uids is False:
+    elif of_flink.uids is False:
         yield "Operators are stated to have no uids: another source may give them other ids, so that state is lost."
-    if checkpoint is None or job.sql or job.uids is not None:
+    if checkpoint is None or of_flink.sql or of_flink.uids is not None:
         return
     unnamed = [
         operator.name or operator.id
@@ -122,9 +123,10 @@ def _uids(comparison: Comparison, job: JobTraits) -> Iterator[str]:
     named_there = comparison.checkpoint is not None and any(
         operator.uid is not None for operator in flink_details(comparison.checkpoint).operators
     )
-    if job.sql is None and not named_there:
+    of_flink = job.part(FlinkJob)
+    if of_flink.sql is None and not named_there:
         yield "Is it a SQL job? Its operators get no uids. (`sql`)"
-    if job.uids is None and not named_there and not job.sql:
+    if of_flink.uids is None and not named_there and not of_flink.sql:
         yield "Has every operator with state a uid of its own? (`uids`)"
     yield from whose_group(comparison, job)
 

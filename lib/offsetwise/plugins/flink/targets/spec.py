@@ -13,6 +13,7 @@ from offsetwise.plan.target import OutputTarget, TargetRole
 from offsetwise.plugins.flink.engine.details import FlinkDetails, flink_details
 from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.engine.findings import checkpoint_unaligned
+from offsetwise.plugins.flink.job_keys import FlinkJob
 from offsetwise.plugins.flink.targets.operator import FLINK_OPERATOR
 from offsetwise.ports.stream import is_of_several_clusters
 
@@ -23,7 +24,7 @@ _STOP: Final = "flink stop --type canonical --savepointPath SAVEPOINTS JOB_ID"
 STOP: Final = (_STOP,)
 START_ANEW: Final = ("flink run JOB",)
 START_FROM_COPY: Final = ("flink run -s DIR JOB",)
-START_FROM_COPY_IN_SQL: Final = (
+_START_FROM_COPY_IN_SQL: Final = (
     "SET 'execution.state-recovery.path' = 'DIR';  -- then the job's INSERT, in the same session",
 )
 KEEP_NAME: Final = (
@@ -39,6 +40,10 @@ _FROM_POSITIONS: Final = (
     "positions but those of its own savepoint: write to at-timestamp, one time for all shards, with `tolerates_replay: "
     "true` stated for the job; or move its job to the new source."
 )
+
+
+def start_from_copy(job: JobTraits) -> tuple[str, ...]:
+    return _START_FROM_COPY_IN_SQL if job.part(FlinkJob).sql else START_FROM_COPY
 
 
 def job_module() -> JobModule:

@@ -18,8 +18,8 @@ class StreamSettings(Settings):
         return {} if self.stream_arn is None else {"savepoint": NewSavepoint(stream_arn=self.stream_arn)}
 
     @property
-    def stream(self) -> str | None:
-        return self.stream_arn
+    def job_keys(self) -> Mapping[str, str]:
+        return {} if self.stream_arn is None else {"stream": self.stream_arn}
 
 
 class SavepointSettings(Settings):
@@ -45,8 +45,8 @@ class SavepointSettings(Settings):
         return {"savepoint": self._request()}
 
     @property
-    def stream(self) -> str | None:
-        return self.stream_arn
+    def job_keys(self) -> Mapping[str, str]:
+        return {"stream": self.stream_arn}
 
     def _request(self) -> NewSavepoint:
         return NewSavepoint(

@@ -14,21 +14,21 @@ from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.plugins.flink.engine.details import FlinkDetails
 from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.engine.source import INITIALIZER, LEGACY_STATE
+from offsetwise.plugins.flink.job_keys import FlinkJob
 from offsetwise.plugins.flink.targets.kinesis.spec import STREAM, against_edit, against_legacy
 from offsetwise.plugins.flink.targets.spec import (
     KEEP_NAME,
-    START_FROM_COPY,
-    START_FROM_COPY_IN_SQL,
     STOP,
     WRITE_ELSEWHERE,
     SavepointCopyTarget,
+    start_from_copy,
 )
 
 _NAME: Final = "flink-savepoint"
 
 
 def _other_names(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every question
-    if job.subscription_changeable is None:
+    if job.part(FlinkJob).subscription_changeable is None:
         yield "Can the job read topics of other names? (`subscription_changeable`)"
 
 
@@ -55,7 +55,7 @@ def _without_offset(checkpoint: Checkpoint, legacy: Collection[str]) -> Iterator
 
 
 def _left_behind(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as above
-    if job.needs_retained_data is None:
+    if job.part(FlinkJob).needs_retained_data is None:
         yield "Do records that lie on the old cluster only still matter? (`needs_retained_data`)"
 
 
@@ -76,8 +76,7 @@ _EDIT: Final = Way(
         "job's own `auto.offset.reset` says",
     ),
     stop=STOP,
-    start=START_FROM_COPY,
-    start_in_sql=START_FROM_COPY_IN_SQL,
+    start_of=start_from_copy,
 )
 _RENAME: Final = replace(
     _EDIT,
@@ -97,8 +96,7 @@ _PRODUCERS_FIRST: Final = replace(
     title="producers first, then the job, from earliest",
     questions=_left_behind,
     stop=STOP,
-    start=START_FROM_COPY,
-    start_in_sql=START_FROM_COPY_IN_SQL,
+    start_of=start_from_copy,
 )
 
 

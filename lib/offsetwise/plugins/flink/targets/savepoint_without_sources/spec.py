@@ -15,10 +15,9 @@ from offsetwise.plugins.flink.engine.details import FlinkDetails
 from offsetwise.plugins.flink.engine.engine import FLINK
 from offsetwise.plugins.flink.engine.source import READER_STATE
 from offsetwise.plugins.flink.targets.spec import (
-    START_FROM_COPY,
-    START_FROM_COPY_IN_SQL,
     STOP,
     SavepointCopyTarget,
+    start_from_copy,
     whose_group,
 )
 from offsetwise.ports.stream import has_offsets
@@ -67,8 +66,7 @@ _WAY: Final = Way(
     ),
     questions=whose_group,
     stop=STOP,
-    start=START_FROM_COPY,
-    start_in_sql=START_FROM_COPY_IN_SQL,
+    start_of=start_from_copy,
 )
 
 
