@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from offsetwise.findings.case import Case, partition_of
+from offsetwise.findings.case import Case, expiry_of, partition_of
 from offsetwise.findings.register import Fact, finding
-from offsetwise.findings.retention import expiry_of
 from offsetwise.model import Cluster, Exactness, IsolationLevel, LogRange, OffsetSync, Severity, TopicState
 from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence, utc

@@ -11,7 +11,7 @@ from typing import Final
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import Stage, finding
-from offsetwise.findings.retention import expiry_of
+from offsetwise.findings.case import expiry_of
 from offsetwise.findings.target_position import not_yet_mirrored
 from offsetwise.model import (
     AnyPosition,

@@ -178,7 +178,7 @@ def _case(answers: Answers, sample: Offered) -> None:
 
 def _same_case(answers: Answers, sample: Offered) -> None:
     """Show in a line that another engine meets the same case, or that positions are no numbers there."""
-    result = _example(answers, sample) or _first(answers, sample)
+    result = _example(answers, sample, or_any=True)
     if result is None:
         return
     address, answer, row = result
@@ -198,23 +198,19 @@ def _same_case(answers: Answers, sample: Offered) -> None:
             st.switch_page(COMPARE_PAGE, query_params=address)
 
 
-def _first(answers: Answers, sample: Offered) -> _Example | None:
-    for subject in sample.subjects:
-        answer = answers.cached(Question.of(Reader.comparison, sample.name, subject))
-        if answer is not None and answer.value.partitions:
-            return sample.address(subject), answer, answer.value.partitions[0]
-    return None
-
-
-def _example(answers: Answers, sample: Offered) -> _Example | None:
+def _example(answers: Answers, sample: Offered, *, or_any: bool = False) -> _Example | None:
+    """Return a partition that would lose records unedited; where none would, and `or_any`, the first one."""
+    other: _Example | None = None
     for subject in sample.subjects:
         answer = answers.cached(Question.of(Reader.comparison, sample.name, subject))
         if answer is None:
             continue
         for row in answer.value.partitions:
+            example = sample.address(subject), answer, row
             if row.raw.verdict is RawVerdict.LOSS and row.exactness.proven:
-                return sample.address(subject), answer, row
-    return None
+                return example
+            other = other or example
+    return other if or_any else None
 
 
 def _migration(answers: Answers, migration: Offered) -> None:
