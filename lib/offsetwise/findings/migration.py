@@ -150,8 +150,8 @@ def reader_suspected(case: MigrationCase) -> Iterator[str]:
     written, ended = details.written_ms, details.kind == "savepoint"
     if written is not None and not ended and 0 <= case.now_ms - written < RUNNING_AGE_MS:
         yield (
-            f"{details.last_written} {duration(case.now_ms - written)} before the clusters were read: the job may still "
-            "be running."
+            f"{details.last_written} {duration(case.now_ms - written)} before the clusters were read: the job may "
+            "still be running."
         )
     for name, group in (("old", case.old_group), ("new", case.new_group)):
         if group is not None and has_members(group.state):
