@@ -148,7 +148,7 @@ class DeclaredFinding(FindingKind, Generic[P]):
 _declared: dict[str, DeclaredFinding[...]] = {}
 
 
-def finding(
+def finding(  # noqa: D417 - those of one kind are described together
     *,
     code: str,
     severity: Severity,
@@ -171,20 +171,12 @@ def finding(
     a value nobody read never becomes a finding. One of `Stage.PARTITION` or `Stage.TOPIC` yields at most one.
 
     Args:
-        code: Its stable name.
-        severity: How serious it is.
+        code, stage: Its stable name, and where it is decided.
+        severity, remedy: How serious it is, and what to do.
         title: What it means in a few words, without a full stop.
-        remedy: What to do.
         rank: See `FindingKind`; two codes of one severity never share it.
-        stage: Where it is decided.
-        unedited: See `FindingKind`.
-        overridable: See `FindingKind`.
-        continuing: See `FindingKind`.
-        of_sink: See `FindingKind`.
-        stream: See `DeclaredFinding`.
-        engine: See `DeclaredFinding`.
-        needs: See `DeclaredFinding`.
-        amount: See `DeclaredFinding`.
+        unedited, overridable, continuing, of_sink: See `FindingKind`.
+        stream, engine, needs, amount: See `DeclaredFinding`.
 
     Raises:
         RuntimeError: The code is declared twice, or after the register was closed.
@@ -195,7 +187,7 @@ def finding(
             raise RuntimeError(f"{code} is declared twice: in {_declared[code].decide.__module__}, {decide.__module__}")
         if findings.cache_info().currsize:
             raise RuntimeError(f"{code} is declared after the register was read: import {decide.__module__} in builtin")
-        check = DeclaredFinding(
+        _declared[code] = check = DeclaredFinding(
             code=code,
             severity=severity,
             title=title,
@@ -213,7 +205,6 @@ def finding(
             needs=frozenset(needs),
             amount=amount,
         )
-        _declared[code] = check
         return check
 
     return declared

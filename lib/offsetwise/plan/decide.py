@@ -261,7 +261,6 @@ def _overridden(row: PartitionComparison, start: Start, override: Override, on: 
         replay=row.replay if same else replay,
         skip=row.skip if same else skip,
         override=override,
-        reason=f"Decided by {override.by}: {override.reason}",
     )
 
 
@@ -282,7 +281,6 @@ def _position(
     skip: int | None,
     override: Override | None = None,
     proof: bool = True,
-    reason: str | None = None,
 ) -> PlannedPosition:
     begin = tuple(replace(point, new=new_offset) for point in row.restart[:1])
     return PlannedPosition(
@@ -307,7 +305,7 @@ def _position(
         proof=Proof.of(row.evidence, row.old_offset, row.new_offset) if proof else None,
         end_proof=_end_proof(row) if on.keeps_pending else None,
         override=override,
-        reason=row.evidence.reason if reason is None else reason,
+        reason=row.evidence.reason if override is None else f"Decided by {override.by}: {override.reason}",
         aggregate=row.aggregate if new_offset == row.new_offset else None,
     )
 

@@ -63,17 +63,14 @@ def stage(
     groups: tuple[str, ...],
     progress: Progress,
 ) -> dict[WantedJob, Scene | OffsetwiseError]:
-    """Read the positions of jobs and both clusters; a job that cannot be read stops no other.
+    """Read jobs and both clusters; return what was read of each, or why it cannot be compared, unreadable ones first.
 
     Args:
         migration: The migration.
-        jobs: The jobs.
+        jobs: The jobs. One that cannot be read stops no other.
         snapshots: Both clusters as read before, instead of the live ones.
         groups: Groups to read beside those of the migration and of the jobs.
         progress: Told each step.
-
-    Returns:
-        What was read of each job, or why it cannot be compared; those that cannot be read themselves first.
 
     Raises:
         ClusterError: A cluster cannot be read, or both are one.

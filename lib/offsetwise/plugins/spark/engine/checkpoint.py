@@ -189,8 +189,7 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     newest = listing.planned[-batches:] if batches > 0 else ()
     requested = tuple(sorted({*deciding, *newest}))
     paths = [f"offsets/{batch}" for batch in requested]
-    if restart.last_committed is not None:
-        paths.append(f"commits/{restart.last_committed}")
+    paths += [] if restart.last_committed is None else [f"commits/{restart.last_committed}"]
     paths += [crc for path in paths if (crc := crc_path(path)) in listing.sizes]
     sizes = {path: listing.sizes.get(path) for path in paths}
     sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
@@ -209,15 +208,12 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     if restart.last_committed is not None:
         version = _parsed(f"commits/{restart.last_committed}", read, parse_commit, problems, deciding=True)
     query_id = _parsed("metadata", read, parse_query_id, problems, deciding=True)
+    contents = {batch: data for batch in deciding if isinstance(data := read.get(f"offsets/{batch}"), bytes) and data}
     return _Logs(
         listing=listing,
         restart=restart,
         files=files,
-        digests={
-            batch: hashlib.sha256(data).hexdigest()
-            for batch in deciding
-            if isinstance(data := read.get(f"offsets/{batch}"), bytes) and data
-        },
+        digests={batch: hashlib.sha256(data).hexdigest() for batch, data in contents.items()},
         required=requested,
         job_id=query_id,
         commit_version=version,

@@ -89,21 +89,17 @@ def resolve_positions(
         problems += _backwards(sources[-1], earlier.get(line.id), restart)
         problems += partitions_left(line.id, files, restart, lines.begin)
     is_whole = all(problem.code != checkpoint_damaged.code for problem in problems)
-    runs_again = startable and usable and planned is not None and is_whole
+    again = startable and usable and planned is not None and is_whole
     heads = heads_of(files)
     problems += [*checksums, *unfinished_repartition(restart, heads)]
-    may_commit = runs_again and _NOT_RUN.isdisjoint(problem.code for problem in problems)
+    may_commit = again and _NOT_RUN.isdisjoint(problem.code for problem in problems)
     problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
     if may_commit and restart.reruns is not None:
         problems.append(_pending(restart.reruns, tuple(sources), unchecked=fails_check(restart, heads)))
     problems += log_version(restart, heads)
-    unread = restart.reruns is not None and planned is None
+    lost = restart.reruns is not None and planned is None
     return Resolved(
-        sources=tuple(sources),
-        problems=tuple(problems),
-        initial_files=tuple(used),
-        unplanned=unread,
-        runs_again=runs_again,
+        sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used), unplanned=lost, runs_again=again
     )
 
 
