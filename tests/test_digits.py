@@ -16,7 +16,7 @@ from offsetwise.clusters.retention import ReaderPosition, deadline
 from offsetwise.console.explore.clusters import summary
 from offsetwise.digits import whole_number
 from offsetwise.errors import ConfigError
-from offsetwise.findings.checks import judge
+from offsetwise.findings import judge
 from offsetwise.model import (
     BatchSource,
     Cluster,

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from hypothesis import given, strategies
 
-from offsetwise.console.operate.cutover import clock, lanes, sparkline
+from offsetwise.console.operate.cutover import clock, lanes
 from offsetwise.console.operate.cutover.clock import Estimate
 from offsetwise.console.widgets.palette import LIGHT
 from offsetwise.model import JobState, JobStatus
@@ -185,11 +185,11 @@ def test_every_job_is_in_one_lane_and_each_is_drawn_once_over_the_pages() -> Non
 
 def test_a_lag_that_is_not_known_breaks_the_line_and_both_clusters_have_one_scale() -> None:
     points = ((0, 100, None), (10, None, None), (20, 50, None), (30, None, 200))
-    drawn = sparkline.picture(points, old="#00f", new="#f80")
+    drawn = lanes.picture(points, old="#00f", new="#f80")
     assert drawn is not None
     assert unquote(drawn).count("<polyline") == 3
     assert unquote(drawn).count('stroke="#f80"') == 1
-    assert sparkline.picture(((0, 5, None),), old="#00f", new="#f80") is None, "one point is no line"
+    assert lanes.picture(((0, 5, None),), old="#00f", new="#f80") is None, "one point is no line"
 
 
 def test_lags_over_time_are_thinned_to_what_a_picture_shows() -> None:

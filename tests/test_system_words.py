@@ -35,7 +35,8 @@ ALLOWED: Final = {
 }
 """Names that these rooms have all the same, and why. The list only gets shorter."""
 UNASKED: Final = {
-    "findings.migration": 5,
+    "findings.case": 1,
+    "findings.migration": 3,
     "model.checkpoints": 2,
     "model.plan": 2,
     "plan.repair.draft": 3,

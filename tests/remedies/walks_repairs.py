@@ -189,7 +189,7 @@ kind(
     anew(4),
 )
 kind(
-    "metadata.py::restore_metadata",
+    "kinds.py::restore_metadata",
     "Nothing is to be written",
     "metadata_whole",
     "restore-metadata",

@@ -4,7 +4,12 @@ One table serves both clients: librdkafka (the cluster reader) takes the names a
 gets them mapped to the Java client's.
 """
 
-from offsetwise.client_properties.addressed import AddressedCluster, PlainCluster, client_properties
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, Self, runtime_checkable
+
 from offsetwise.client_properties.allowed import ALLOWED, FORBIDDEN, ClientProperties, Kind, Property, is_secret, masked
 from offsetwise.client_properties.checking import check, resolve, servers
 from offsetwise.client_properties.java import jaas_quote, to_java
@@ -18,6 +23,50 @@ from offsetwise.client_properties.spark import (
     with_secrets,
 )
 from offsetwise.client_properties.spark_allowed import check_allowed, check_server, spark_names
+
+
+@runtime_checkable
+class AddressedCluster(Protocol):
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def alias(self) -> str:
+        """What MirrorMaker calls it."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Librdkafka's properties, secrets as references."""
+
+    @property
+    def folder(self) -> str | None:
+        """Where the file is that states it; None where no file does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainCluster:
+    """An `AddressedCluster` that a process can take in without pydantic."""
+
+    name: str
+    alias: str
+    properties: Mapping[str, str]
+    folder: str | None
+
+    @classmethod
+    def of(cls, cluster: AddressedCluster) -> Self:
+        return cls(name=cluster.name, alias=cluster.alias, properties=dict(cluster.properties), folder=cluster.folder)
+
+
+def client_properties(cluster: AddressedCluster) -> ClientProperties:
+    """Return librdkafka's properties of a cluster, secrets resolved. Secrets mask themselves when printed.
+
+    Raises:
+        SecretError: A reference leads nowhere.
+        ConfigError: A property that cannot be used.
+    """
+    return resolve(cluster.properties, where=f"cluster {cluster.name!r}: properties", folder=cluster.folder)
+
 
 __all__ = [
     "ALLOWED",

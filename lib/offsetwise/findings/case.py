@@ -141,7 +141,7 @@ class Case:
                     Fact.AHEAD_DIFFERS: bool(ahead.missing or ahead.duplicated or ahead.foreign),
                     Fact.OLD_COMMIT: self.old_commit is not None,
                     Fact.NEW_COMMIT: self.new_commit is not None,
-                    Fact.PENDING_BATCH: self.pending_equal is not None,
+                    Fact.PENDING: self.pending_equal is not None,
                 }
             ),
         )
@@ -194,11 +194,11 @@ class MigrationCase:
             facts=_holding(
                 {
                     Fact.MIRROR: self.link is Link.MIRRORMAKER,
-                    Fact.PENDING_BATCH: checkpoint is not None and checkpoint.details.reruns_batch is not None,
+                    Fact.PENDING: checkpoint is not None and checkpoint.details.reruns_batch is not None,
                     Fact.GROUP: self.old_group is not None,
                     Fact.COMMITS: checkpoint is not None and self.committed is not None,
                     Fact.TRANSACTIONS: checkpoint is not None and bool(checkpoint.details.transactions),
-                    Fact.SHARDS: not spec_of(self.stream).has_integers,
+                    Fact.OPAQUE: not spec_of(self.stream).has_integers,
                 }
             ),
         )

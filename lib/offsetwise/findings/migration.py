@@ -33,7 +33,7 @@ MOVE_THE_OTHERS = (
     remedy="Drop the last planned batch in the copy; go on from the last committed one.",
     rank=100,
     stage=Stage.MIGRATION,
-    needs={Fact.PENDING_BATCH},
+    needs={Fact.PENDING},
 )
 def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     """The pending batch ends where only the new cluster could have ended it.
@@ -82,7 +82,7 @@ def cluster_unclear(case: MigrationCase) -> Iterator[str]:
     remedy="Best let it commit on the old cluster first; else both of its ends have to be translated.",
     rank=100,
     stage=Stage.MIGRATION,
-    needs={Fact.PENDING_BATCH},
+    needs={Fact.PENDING},
 )
 def pending_batch(case: MigrationCase) -> Iterator[str]:
     """A planned batch was not committed and will run again."""

@@ -70,11 +70,11 @@ class Fact(Enum):
     AHEAD_DIFFERS = "the unread records, counted on both logs, are not the same"
     OLD_COMMIT = "the compared group has committed on the old cluster"
     NEW_COMMIT = "the compared group has committed on the new cluster"
-    PENDING_BATCH = "a batch was planned and not committed; of a partition, it was read on both clusters"
+    PENDING = "a batch was planned and not committed; of a partition, it was read on both clusters"
     GROUP = "a group is compared"
     COMMITS = "the checkpoint's job commits to a group that was read"
     TRANSACTIONS = "the checkpoint holds transactions of a sink"
-    SHARDS = "positions of the stream are no numbers"
+    OPAQUE = "positions of the stream are no numbers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

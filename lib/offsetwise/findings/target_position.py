@@ -253,7 +253,7 @@ def schema_ids_masked(case: Case) -> Iterator[str]:
     title="The pending batch would hold other records",
     remedy="Let the pending batch commit on the old cluster before the switch.",
     rank=140,
-    needs={Fact.PENDING_BATCH},
+    needs={Fact.PENDING},
 )
 def pending_batch_differs(case: Case) -> Iterator[str]:
     """The batch that runs again holds other records on the new cluster."""

@@ -103,7 +103,7 @@ def _counted(rows: list[PartitionComparison], verdict: RawVerdict, begins: str) 
     rank=1190,
     stage=Stage.MIGRATION,
     unedited=True,
-    needs={Fact.SHARDS},
+    needs={Fact.OPAQUE},
 )
 def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
     """The job's code names the new stream, and its state still has the places of the old one."""

@@ -140,12 +140,12 @@ def _of_cutover(required: CutoverRequirement | None, *, moves: bool) -> Iterator
         yield "it requires that the old logs stand still, and has no position there"
 
 
-def _counts(requirements: Requirements, savepoint: NewSavepoint | None) -> Iterator[str]:
+def _counts(requirements: Requirements, created: NewSavepoint | None) -> Iterator[str]:
     """Yield which number is more than there can be, so that nothing below takes memory for it."""
     for topic in (*requirements.old.topics, *requirements.new.topics):
         if not 0 <= topic.partitions <= MAX_PARTITIONS:
             yield f"topic {topic.name[:300]!r} has {topic.partitions:,} partitions, expected at most {MAX_PARTITIONS:,}"
-    if savepoint is not None and (result := savepoint.impossible) is not None:
+    if created is not None and (result := created.impossible) is not None:
         yield f"its savepoint is of a job with {result}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from offsetwise.model import AnyPosition, BelongsTo, Cluster, LogRange, TopicPartition
@@ -46,11 +46,11 @@ def belongs_to(
         planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
         names: What the clusters are called.
     """
-    states = tuple(standings)
-    if not states:
+    objections = {cluster: _Candidate(cluster, planned_at_ms) for cluster in Cluster}
+    count, same = _weighed(standings, objections.values())
+    if not count:
         return BelongsTo(cluster=None, reason="There is no position to tell it from.")
-    objections = {cluster: _objections(states, cluster, planned_at_ms) for cluster in Cluster}
-    possible = [cluster for cluster, objection in objections.items() if not objection]
+    possible = [cluster for cluster, reasons in objections.items() if not reasons.count]
     old, new = names[Cluster.OLD], names[Cluster.NEW]
     if len(possible) == 1:
         other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
@@ -58,7 +58,7 @@ def belongs_to(
             cluster=possible[0],
             reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {objections[other]}.",
         )
-    if possible and all(state.same for state in states):
+    if possible and same:
         return BelongsTo(
             cluster=Cluster.OLD,
             reason=f"The same records stand at these numbers in the logs of {old!r} and of {new!r}: it makes no "
@@ -73,29 +73,55 @@ def belongs_to(
     )
 
 
-def _objections(states: Sequence[PositionStanding], cluster: Cluster, planned_at_ms: int | None) -> str:
-    """Return what speaks against a cluster: the first sentences, and how many more; empty where it may be the one."""
-    beyond: list[str] = []
-    young: list[str] = []
-    beyond_count = young_count = timed = 0
-    for state in states:
-        log, time = (state.old, state.time_on_old) if cluster is Cluster.OLD else (state.new, state.time_on_new)
+def _weighed(standings: Iterable[PositionStanding], objections: Collection[_Candidate]) -> tuple[int, bool]:
+    count, same = 0, True
+    for state in standings:
+        count, same = count + 1, same and state.same
+        for reasons in objections:
+            reasons.add(state)
+    return count, same
+
+
+class _Candidate:
+    """What speaks against a cluster: the first sentences, and how many there would be of all positions."""
+
+    __slots__ = ("_beyond", "_cluster", "_of_beyond", "_of_young", "_planned_at_ms", "_timed", "_young")
+
+    def __init__(self, cluster: Cluster, planned_at_ms: int | None) -> None:
+        self._cluster = cluster
+        self._planned_at_ms = planned_at_ms
+        self._beyond: list[str] = []
+        self._young: list[str] = []
+        self._of_beyond = self._of_young = self._timed = 0
+
+    def add(self, state: PositionStanding) -> None:
+        is_old = self._cluster is Cluster.OLD
+        log, time = (state.old, state.time_on_old) if is_old else (state.new, state.time_on_new)
         if log is None or (log.hw is not None and state.offset > log.hw):
-            beyond_count += 1
-            if beyond_count <= SHOWN:
-                ends = "" if log is None else f"{state.partition} is at {state.offset:,}, its log ends at {log.hw:,}"
-                beyond.append(ends or f"it has no {state.partition}")
-        if time is None or planned_at_ms is None:
-            continue
-        timed += 1
-        if time > planned_at_ms + CLOCKS_APART_MS:
-            young_count += 1
-            if young_count <= SHOWN:
-                young.append(
+            self._of_beyond += 1
+            if self._of_beyond <= SHOWN:
+                self._beyond.append(
+                    f"it has no {state.partition}"
+                    if log is None
+                    else f"{state.partition} is at {state.offset:,}, its log ends at {log.hw:,}"
+                )
+        if time is None or self._planned_at_ms is None:
+            return
+        self._timed += 1
+        if time > self._planned_at_ms + CLOCKS_APART_MS:
+            self._of_young += 1
+            if self._of_young <= SHOWN:
+                self._young.append(
                     f"the record before {state.offset:,} of {state.partition} is more than "
                     f"{CLOCKS_APART_MS // 60_000} minutes younger than the batch that read it"
                 )
-    if young_count < timed:
-        young_count, young = 0, []
-    more = beyond_count + young_count - SHOWN
-    return "; ".join([*beyond, *young][:SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
+
+    @property
+    def count(self) -> int:
+        """How many sentences there are, nothing if it may be the one."""
+        return self._of_beyond + (self._of_young if self._of_young == self._timed else 0)
+
+    def __str__(self) -> str:
+        more = self.count - SHOWN
+        sentences = (self._beyond + self._young if self._of_young == self._timed else self._beyond)[:SHOWN]
+        return "; ".join(sentences) + (f"; and {more:,} more" if more > 0 else "")

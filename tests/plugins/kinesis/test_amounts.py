@@ -11,7 +11,7 @@ from pathlib import Path
 
 import offsetwise as ow
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.findings.checks import judge_migration
+from offsetwise.findings import judge_migration
 from offsetwise.model import Checkpoint, Cluster, PartitionState, TopicPartition, TopicState
 from offsetwise.plugins.kinesis.kcl.findings import lease_at_latest
 from offsetwise.plugins.kinesis.stream.findings import held_by

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from offsetwise.config import ContentSettings
 from offsetwise.model import AnyPosition, Exactness, PartitionState, ShardRange, TopicState
-from offsetwise.plugins.kinesis.stream.matching.copies import StreamCopies
+from offsetwise.plugins.kinesis.stream.matching import StreamCopies
 from offsetwise.plugins.kinesis.stream.matching.explanation import why_not
 from offsetwise.plugins.kinesis.stream.matching.search import Search, Streams
 from offsetwise.plugins.kinesis.stream.spec import after

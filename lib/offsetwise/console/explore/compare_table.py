@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 import streamlit as st
@@ -118,7 +119,7 @@ class PartitionFilters:
             and (not self.exactness or verdicts.EXACTNESS[row.exactness].word in self.exactness)
             and (not self.findings or not set(self.findings).isdisjoint(row.findings))
         ]
-        comparisons.sort(key=lambda row: (row.topic, row.partition, row.source))
+        comparisons.sort(key=attrgetter("topic", "partition", "source"))
         if self.order == WORST_FIRST:
             comparisons.sort(key=verdicts.urgency)
         return tuple(comparisons)

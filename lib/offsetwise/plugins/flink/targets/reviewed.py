@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from offsetwise.apply.fitting import require_unmoved, requirement, unfit
 from offsetwise.apply.writing import Context
+from offsetwise.apply.written import Guard
 from offsetwise.errors import StalePlanError
 from offsetwise.model import Plan
 from offsetwise.plugins.flink.engine.checkpoint import read_from
 from offsetwise.plugins.flink.engine.folder import METADATA
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
+
+GUARD_FILE: Final = ".offsetwise-guard"
+"""The file in a copy of a savepoint on an object store while it is made or undone."""
+GUARD: Final = Guard(path=lambda _: GUARD_FILE, matches=GUARD_FILE.__eq__)
 
 
 def reviewed_files(plan: Plan, context: Context) -> tuple[Mapping[str, bytes], str]:

@@ -1,21 +1,86 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
-from offsetwise.engines.engine import CheckpointEngine
-from offsetwise.model import Checkpoint
-from offsetwise.plugins.spark.engine.batch_files import files_from
+from offsetwise.engines.batch_files import BatchFiles, RawFile
+from offsetwise.engines.engine import CheckpointEngine, CheckpointReading, Written
+from offsetwise.errors import MissingError, StorageError
+from offsetwise.model import BatchSource, Checkpoint
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from offsetwise.plugins.spark.engine.details import SparkDetails
 from offsetwise.plugins.spark.engine.folder import instead, is_checkpoint
-from offsetwise.plugins.spark.engine.reading import reading
+from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
+from offsetwise.plugins.spark.engine.offset_log import GarbledError, parse_commit, parse_offsets
 from offsetwise.plugins.spark.engine.releases.flows import LEVELS, ROOT, newest_of_flows, superseded
 from offsetwise.plugins.spark.engine.repairs.kinds import repair
 from offsetwise.storage.dynamodb import Table
-from offsetwise.storage.folders import Entry, Tree, open_tree
+from offsetwise.storage.folders import Entry, FolderReader, Tree, open_tree
+
+LOGS: Final = ("offsets", "commits")
+
+
+def reading(folder: FolderReader, checkpoint: Checkpoint) -> CheckpointReading:
+    times = _times(folder)
+    planned = f"offsets/{checkpoint.details.last_planned_batch}"
+    return CheckpointReading(
+        checkpoint=checkpoint,
+        read_at_ms=int(time.time() * 1000),
+        initial=_initial(folder),
+        newest=max(times, key=lambda written: written.modified_ms, default=None),
+        newest_plan=next((written for written in times if written.path == planned), None),
+    )
+
+
+def _times(folder: FolderReader) -> list[Written]:
+    batches = []
+    for log in LOGS:
+        try:
+            entries = folder.entries(log, details=True)
+        except StorageError:
+            continue
+        batches += [
+            Written(path=f"{log}/{entry.name}", modified_ms=int(entry.modified_s * 1000))
+            for entry in entries
+            if entry.modified_s is not None and entry.name.isdigit()
+        ]
+    return batches
+
+
+def _initial(folder: FolderReader) -> tuple[BatchSource, ...]:
+    offsets = read_initial_offsets(folder, present=True, checksums=False)
+    return tuple(
+        BatchSource(id=source_id, offsets=offset.offsets)
+        for source_id, offset in offsets.offsets.items()
+        if offset.offsets
+    )
+
+
+_Parsed = TypeVar("_Parsed")
+
+
+def files_from(folder: FolderReader, batch: int) -> BatchFiles:
+    plan, commit = f"offsets/{batch}", f"commits/{batch}"
+    read = folder.read_many({plan: None, commit: None})
+    return BatchFiles(
+        batch=batch,
+        offsets=_file(plan, read[plan], parse_offsets),
+        commit=_file(commit, read[commit], parse_commit),
+    )
+
+
+def _file(path: str, content: bytes | StorageError, parse: Callable[[bytes], _Parsed]) -> RawFile[_Parsed]:
+    if isinstance(content, MissingError):
+        return RawFile(path=path, data=None, problem=f"{path} is not there.")
+    if isinstance(content, StorageError):
+        return RawFile(path=path, data=None, problem=content.problem)
+    try:
+        return RawFile(path=path, data=content, parsed=parse(content))
+    except GarbledError as error:
+        return RawFile(path=path, data=content, problem=f"{path} is garbled: {error}.")
 
 
 def _read(

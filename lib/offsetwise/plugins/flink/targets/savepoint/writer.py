@@ -24,12 +24,11 @@ from offsetwise.plugins.flink.engine.checkpoint import read_from
 from offsetwise.plugins.flink.engine.uid import operator_id
 from offsetwise.plugins.flink.targets.dynamic import MovedCluster
 from offsetwise.plugins.flink.targets.edit import edit_savepoint
-from offsetwise.plugins.flink.targets.guard import GUARD, GUARD_FILE
 from offsetwise.plugins.flink.targets.kinesis.editing import edited_savepoint
 from offsetwise.plugins.flink.targets.kinesis.proving import misplaced
 from offsetwise.plugins.flink.targets.kinesis.verification import shards_as_planned, shards_restored
 from offsetwise.plugins.flink.targets.marks import mark_committed, unmarked
-from offsetwise.plugins.flink.targets.reviewed import reviewed_files
+from offsetwise.plugins.flink.targets.reviewed import GUARD, GUARD_FILE, reviewed_files
 from offsetwise.plugins.flink.targets.savepoint.spec import TYPE
 from offsetwise.plugins.flink.targets.verification import as_planned, verified
 from offsetwise.ports.stream import has_offsets

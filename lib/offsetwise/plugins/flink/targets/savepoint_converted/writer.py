@@ -11,10 +11,9 @@ from offsetwise.apply.verification.seen import Seen
 from offsetwise.apply.writing import Context, Writer
 from offsetwise.config import Migration
 from offsetwise.model import Plan, ReceiptStep
-from offsetwise.plugins.flink.targets.guard import GUARD, GUARD_FILE
 from offsetwise.plugins.flink.targets.kinesis.converting import METADATA, converted_metadata
 from offsetwise.plugins.flink.targets.kinesis.verification import verified
-from offsetwise.plugins.flink.targets.reviewed import reviewed_files
+from offsetwise.plugins.flink.targets.reviewed import GUARD, GUARD_FILE, reviewed_files
 from offsetwise.plugins.flink.targets.savepoint_converted.spec import TYPE
 
 

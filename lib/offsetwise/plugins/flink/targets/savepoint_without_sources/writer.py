@@ -10,9 +10,8 @@ from offsetwise.apply.writing import Context, Writer
 from offsetwise.config import Migration
 from offsetwise.model import Checkpoint, Plan, ReceiptStep, Turnout
 from offsetwise.plugins.flink.engine.folder import METADATA
-from offsetwise.plugins.flink.targets.guard import GUARD, GUARD_FILE
 from offsetwise.plugins.flink.targets.marks import mark_committed
-from offsetwise.plugins.flink.targets.reviewed import reviewed_files
+from offsetwise.plugins.flink.targets.reviewed import GUARD, GUARD_FILE, reviewed_files
 from offsetwise.plugins.flink.targets.savepoint_without_sources.drop import without_sources
 from offsetwise.plugins.flink.targets.verification import verified
 

@@ -5,24 +5,51 @@ Where a job resumes is said for each shard of the new stream, whatever shards of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from offsetwise.comparison import Scene
 from offsetwise.comparison.matching import Identified, Matched, Run
 from offsetwise.comparison.matching import copies_of as copies_in
 from offsetwise.config import ClusterConfig
-from offsetwise.model import BelongsTo, Cluster, TopicState, Writers
+from offsetwise.model import BelongsTo, Cluster, ShardRange, TopicState, Writers
 from offsetwise.plugins.kinesis.stream.client import access_of
 from offsetwise.plugins.kinesis.stream.matching.again import read_again
-from offsetwise.plugins.kinesis.stream.matching.copies import StreamCopies
 from offsetwise.plugins.kinesis.stream.matching.explanation import match_of, nowhere
 from offsetwise.plugins.kinesis.stream.matching.search import Search, Streams
 from offsetwise.plugins.kinesis.stream.records import AT_ONCE, identified, read_windows
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, ShardPlace, after, at, at_time
 from offsetwise.ports.windows import WantedRecords, Window
 from offsetwise.progress import Progress
 from offsetwise.translation.query import Query
 from offsetwise.translation.resolve import Match
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCopies:
+    part_label: ClassVar[str] = "shard"
+    own_times: ClassVar[bool] = True
+    shards: Mapping[int, ShardRange]
+    read: Callable[[Sequence[WantedRecords]], list[Window]]
+
+    def position_at(
+        self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None
+    ) -> ShardPlace:
+        """Return the place before a record of a window, in the words of engines: after the one before it."""
+        window, shard = windows[number], self.shards[number]
+        if shard.closed and window.at_end and index == len(window.numbers):
+            return SHARD_END
+        if index:
+            return after(window.numbers[index - 1])
+        parents = (windows.get(parent) for parent in shard.parents)
+        begins = window.whole or any(parent is not None and parent.numbers for parent in parents)
+        return TRIM_HORIZON if begins or since_ms is None else at_time(since_ms)
+
+    def before(self, number: int) -> ShardPlace:
+        return at(number)
+
 
 __all__ = ["copies_of", "identified", "match_records", "read_again"]
 

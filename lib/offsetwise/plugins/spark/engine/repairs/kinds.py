@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -11,17 +12,47 @@ from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.findings import severity_of
 from offsetwise.model import Checkpoint, Severity
 from offsetwise.plugins.spark.engine.checkpoint import read_from
+from offsetwise.plugins.spark.engine.later_batches import crc_of, crc_path
+from offsetwise.plugins.spark.engine.offset_log import GarbledError, parse_query_id
 from offsetwise.plugins.spark.engine.overlay import Overlay
 from offsetwise.plugins.spark.engine.repairs.batches import (
     drop_batch_after_gap,
     drop_pending_batch,
     remove_damaged_commit,
 )
-from offsetwise.plugins.spark.engine.repairs.damaged import Damaged
-from offsetwise.plugins.spark.engine.repairs.metadata import restore_metadata
+from offsetwise.plugins.spark.engine.repairs.damaged import Damaged, state_used
 from offsetwise.plugins.spark.engine.repairs.shard_commit import rebuild_shard_commit
 from offsetwise.plugins.spark.engine.repairs.topic import restore_topic
 from offsetwise.storage.folders import FolderReader
+
+
+def restore_metadata(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
+    """Write `metadata`, which is lost or garbled: the query goes on under the id that it had."""
+    query_id = values["query_id"]
+    data = damaged.read("metadata")
+    try:
+        known = None if data is None else parse_query_id(data)
+    except GarbledError:
+        known = None
+    if known is not None:
+        raise UnrepairableError(
+            f"metadata is whole and names the query {known}.",
+            fix="Nothing is to be written: see with `offsetwise inspect` whether anything else is wrong.",
+        )
+    written = json.dumps({"id": query_id}, separators=(",", ":")).encode()
+    checksum = crc_path("metadata")
+    replaced = {"metadata": written} | ({checksum: crc_of(written)} if damaged.read(checksum) is not None else {})
+    return Repaired(
+        replaced=replaced,
+        costs=(
+            "No record is read twice because of it.",
+            f"A sink that keeps batch ids by the query's id, as Delta's does, ignores those that it has of {query_id}. "
+            "If the query had another id, such a sink takes a batch twice that it has already.",
+            state_used(damaged.restart.starts_after, stateful=damaged.stateful),
+        ),
+        job_id=query_id,
+    )
+
 
 KINDS: Final[Mapping[str, Callable[[Damaged, Mapping[str, str]], Repaired]]] = {
     "drop-pending-batch": drop_pending_batch,
