@@ -394,7 +394,7 @@ for words, name, state in (
         return Steps(add, fails.clear)
 
 
-@walk("private_files.py::opening", "Run `chown")
+@walk("regular_files.py::opening", "Run `chown")
 def file_of_another_user(scene: Scene) -> Steps:
     from tests.remedies.walks_storage import _refused  # noqa: PLC0415 - the other walks of files
 
@@ -406,7 +406,7 @@ def file_of_another_user(scene: Scene) -> Steps:
         os.chown(path, 4_000, -1)
         return Steps(lambda: _refused(path), lambda: os.chown(path, os.geteuid(), -1))
     users = [owner + 4_000]
-    scene.patch.setattr("offsetwise.private_files.os.geteuid", lambda: users[0])
+    scene.patch.setattr("offsetwise.regular_files.os.geteuid", lambda: users[0])
     return Steps(lambda: _refused(path), lambda: users.__setitem__(0, owner))
 
 

@@ -14,8 +14,7 @@ from offsetwise import files
 from offsetwise.lab.java import find_java
 from offsetwise.model import Problem
 from offsetwise.new_files import publish, require_new, write_over
-from offsetwise.private_files import opening
-from offsetwise.regular_files import below
+from offsetwise.regular_files import below, opening
 from offsetwise.storage.dynamodb import tables_at
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.patterns import expand
@@ -258,14 +257,14 @@ def store_that_others_may_read(scene: Scene) -> Steps:
     return Steps(opened(path), lambda: path.chmod(0o600))
 
 
-@walk("private_files.py::opening", "Run `chmod 600")
+@walk("regular_files.py::opening", "Run `chmod 600")
 def file_that_others_may_read(scene: Scene) -> Steps:
     path = scene.write("secrets.toml", "")
     path.chmod(0o644)
     return Steps(lambda: _refused(path), lambda: path.chmod(0o600))
 
 
-@walk("private_files.py::opening", "Run `chmod go-w")
+@walk("regular_files.py::opening", "Run `chmod go-w")
 def folder_that_others_may_write(scene: Scene) -> Steps:
     path = scene.write("open/secrets.toml", "")
     path.chmod(0o600)
@@ -275,7 +274,7 @@ def folder_that_others_may_write(scene: Scene) -> Steps:
 
 def _refused(path: Path) -> tuple[Problem, ...]:
     found = opening(path, shared_folder=False)
-    return () if found is None else (Problem(code="private_files.py::opening", message=found.problem, fix=found.fix),)
+    return () if found is None else (Problem(code="regular_files.py::opening", message=found.problem, fix=found.fix),)
 
 
 JAVA = "lab/java.py::"

@@ -26,7 +26,7 @@ import pyspark
 from offsetwise.config import SparkSettings
 from offsetwise.jars import cache_folder
 from offsetwise.pipeline.launching import OPTIONS, spark_home
-from offsetwise.private_files import opening
+from offsetwise.regular_files import opening
 
 ARCHIVE_BYTES: Final = 160_000_000
 """About what an archive takes; nothing is made where less than twice that is free."""

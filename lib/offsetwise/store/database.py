@@ -23,7 +23,7 @@ from offsetwise.errors import (
     StoreUnreachableError,
     StoreVersionError,
 )
-from offsetwise.private_files import opening
+from offsetwise.regular_files import opening
 from offsetwise.store.address import Address
 from offsetwise.store.review_tables import metadata
 from offsetwise.store.troubles import sqlite_trouble, troubles

@@ -8,7 +8,7 @@ from pathlib import Path
 from streamlit import config
 
 from offsetwise.errors import ConfigError
-from offsetwise.private_files import opening
+from offsetwise.regular_files import opening
 
 
 def check() -> None:

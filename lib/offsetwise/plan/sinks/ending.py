@@ -209,9 +209,8 @@ def contradictions(
     keys = [(row.transactional_id, row.producer_id, row.epoch, row.partitions) for row in transactions]
     if len(set(keys)) != len(keys):
         yield "a transaction is in it twice"
-    if [planned.decision for planned in transactions] != sorted(
-        (planned.decision for planned in transactions), key=lambda decision: decision is Settlement.ABORT
-    ):
+    decisions = [planned.decision for planned in transactions]
+    if decisions != sorted(decisions, key=lambda decision: decision is Settlement.ABORT):
         yield "it aborts before it commits"
     for planned in transactions:
         yield from _contradiction(planned, hangs=hangs)
