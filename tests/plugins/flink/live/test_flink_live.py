@@ -24,11 +24,11 @@ from tests.gates import of_all
 from tests.integration.flink_cluster import Flink, running, wait_until
 from tests.integration.flink_distribution import DISTRIBUTIONS, Distribution
 from tests.integration.moving import GONE, Move, Orders, create, key_of, moved, tree
+from tests.integration.test_settling_live import end_elsewhere
 from tests.integration.topics import START_MS
 from tests.lab.reading import read_log
 from tests.plugins.flink.live.dynamic_job import DynamicJob
 from tests.plugins.flink.live.lost_splits import changed, dropping, forgotten, handed_back
-from tests.plugins.kafka.live.test_settling_live import end_elsewhere
 from tests.plugins.positions.live.test_positions_live import moved as moved_in_a_file
 
 pytestmark = pytest.mark.timeout(1800)  # a whole job with its Flink, on a machine that may be busy

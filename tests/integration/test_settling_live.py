@@ -44,7 +44,7 @@ from offsetwise.transactions.observed import Described
 from tests.commands import Ran, call
 from tests.integration.clusters import config, create, fill
 from tests.integration.secured_broker import TRIED_KAFKAS, USERS, SecuredCluster, secured_cluster
-from tests.plugins.kafka.live.test_transactions_live import (
+from tests.integration.test_transactions_live import (
     OF_ONE_RELEASE,
     PREFIX,
     RECORDED,
@@ -53,7 +53,7 @@ from tests.plugins.kafka.live.test_transactions_live import (
     leave_open,
     producers,
 )
-from tests.plugins.kafka.live.transaction_proxy import Fault, Proxy, proxied
+from tests.integration.transaction_proxy import Fault, Proxy, proxied
 from tests.subjects import checkpoint
 from tests.transactions.recorded import recorded
 from tests.transactions.savepoints import savepoint

@@ -19,9 +19,9 @@ from tests.integration.lying_proxy import (
     any_lie,
     lying,
 )
-from tests.plugins.kafka.live.test_lying_to_writers import after
-from tests.plugins.kafka.live.test_settling_live import HELD, LATER, Case, case, cluster, ports
-from tests.plugins.kafka.live.test_transactions_live import OF_ONE_RELEASE
+from tests.integration.test_lying_to_writers import after
+from tests.integration.test_settling_live import HELD, LATER, Case, case, cluster, ports
+from tests.integration.test_transactions_live import OF_ONE_RELEASE
 
 __all__ = ["case", "cluster", "ports"]
 
