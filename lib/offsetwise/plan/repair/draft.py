@@ -7,7 +7,7 @@ from typing import Final
 
 from offsetwise.comparison.subjects import positions_of
 from offsetwise.config import JobTraits
-from offsetwise.engines.repaired import Repaired, UnrepairableError
+from offsetwise.engines.repaired import Repaired
 from offsetwise.errors import PlanError
 from offsetwise.model import (
     Checkpoint,
@@ -30,9 +30,8 @@ from offsetwise.model import (
     Target,
 )
 from offsetwise.plan.draft import stated_of, totals_of
-from offsetwise.plan.refusals import repair_refused
 from offsetwise.plan.repair.kinds import RepairSettings
-from offsetwise.plan.request import DraftRequest, check_request, refuse, takers
+from offsetwise.plan.request import DraftRequest, check_request, takers
 from offsetwise.plan.settings import accepted
 from offsetwise.plan.target import takes, target_types
 
@@ -61,15 +60,6 @@ def check_repair(request: DraftRequest) -> None:
             f"The plan: expected a repair in a copy, {repair_target()} alone, found {result}. Nothing was written.",
             fix="Leave it out, or draft a plan of its own for it from the repaired copy.",
         )
-
-
-def unrepairable(error: UnrepairableError) -> None:
-    """Refuse the plan of a checkpoint that a repair does not fit.
-
-    Raises:
-        PlanError: Always, REPAIR_REFUSED.
-    """
-    refuse((repair_refused.problem(error.problem, fix=error.fix),))
 
 
 def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, *, drafted_at: str) -> Plan:
