@@ -126,7 +126,7 @@ class TestApply:
         ran = desk.apply(approved=False)
         assert ran.code == 0, ran.err
         assert "spark-checkpoint: written by an earlier call; now as written." in ran.out
-        assert "The same call with --execute goes on from there." in ran.out
+        assert "The same command with --execute continues from there." in ran.out
         assert desk.apply("--detailed-exitcode", approved=False).code == 2
         assert desk.apply("--execute").code == 0
         assert desk.apply("--detailed-exitcode", approved=False).code == 0, "nothing is left"

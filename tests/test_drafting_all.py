@@ -261,7 +261,7 @@ class TestWhatIsNotDraftedAgain:
         return desk
 
     def again(self, desk: Desk, *more: str | Path, code: int = 0, **how: Any) -> list[str]:
-        """Give the same command again; return what was compared for it."""
+        """Run the same command again; return what was compared for it."""
         desk.compared.clear()
         ran = desk.draft("--all", *more, **how)
         assert ran.code == code, ran.err

@@ -200,7 +200,7 @@ def test_a_key_and_a_section_of_another_distribution_are_found_by_entry_points(l
     ("text", "found"),
     [
         ("1 / 0\n", "ZeroDivisionError"),
-        ("ToyJob = 1\n", "TypeError: my_toy:ToyJob is no subclass of JobKeys"),
+        ("ToyJob = 1\n", "TypeError: my_toy:ToyJob is not a subclass of JobKeys"),
         ("from offsetwise.config import JobKeys as ToyJob\n", "ValueError: JobKeys has no key 'colour'"),
         (
             "from offsetwise.config import JobKeys\n"

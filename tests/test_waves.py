@@ -67,7 +67,7 @@ def test_times_of_a_wave_are_read_with_their_zone(tmp_path: Path) -> None:
         ([{"name": "a", "jobs": ["group:wbe"]}], "'a' names 'group:wbe', which no job of this file matches"),
         ([{"name": "a", "jobs": ["group:x*"]}], "which no job of this file matches"),
         ([{"name": "a", "jobs": ["web"]}], "waves.0.jobs.0 cannot be used"),
-        ([{"name": "a", "jobs": ["*"], "after": ["b"]}], "comes after 'b', which is no wave of this file"),
+        ([{"name": "a", "jobs": ["*"], "after": ["b"]}], "comes after 'b', which is not a wave of this file"),
         ([{"name": "a", "jobs": ["*"], "after": ["a"]}], "found 'a' after 'a'"),
         (
             [{"name": "a", "jobs": ["*"], "after": ["b"]}, {"name": "b", "jobs": ["*"], "after": ["a"]}],

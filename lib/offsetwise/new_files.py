@@ -61,7 +61,7 @@ def publish(path: Path, text: str, check: Callable[[Path], object], *, instead_o
             raise FileError(
                 f"{path}: expected the file as it was read, found that somebody has changed it since. Nothing was "
                 "written.",
-                fix="Give the same command again.",
+                fix="Run the same command again.",
             )
         else:
             temporary_path.chmod(stat.S_IMODE(path.stat().st_mode))

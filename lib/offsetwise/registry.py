@@ -136,7 +136,7 @@ class Registry(MutableMapping[str, Load]):
         def loaded(load: Load) -> type[T]:
             value = load()
             if not (isinstance(value, type) and issubclass(value, base)):
-                raise TypeError(f"{self._place(name)} is no subclass of {base.__name__}")
+                raise TypeError(f"{self._place(name)} is not a subclass of {base.__name__}")
             if check is not None:
                 check(value)
             return value

@@ -133,7 +133,7 @@ class Folders:
             missing.append(here)
             here, _, name = here.rpartition("/")
             if name in ("", ".", "..") or not path.startswith("/"):
-                raise OSError(errno.EINVAL, "it is no plain absolute path", path)
+                raise OSError(errno.EINVAL, "it is not a plain absolute path", path)
             here = here or "/"
         folder = folder or self._open.keep("/", Folder(os.open("/", _SEARCH)))
         for subpath in reversed(missing):
@@ -236,7 +236,7 @@ def regular(fd: int, path: str) -> int:
     os.close(fd)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    raise OSError(errno.EINVAL, "it is no regular file", path)
+    raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

@@ -156,7 +156,7 @@ def test_a_failing_disk_at_any_call_of_a_rollback_leaves_nothing_partial(
 def _must_help(error: ApplyError, stage: Stage, fault: Fault) -> None:
     assert str(stage.folder) in error.problem, "it names no file"
     assert fault is Fault.SHORT_WRITE or f"({fault})" in error.problem, error.problem
-    assert re.search(r"Free space|write access|Check the disk|See to the disk", error.fix), error.fix
+    assert re.search(r"Free space|write access|Check the disk", error.fix), error.fix
 
 
 def _must_be_clean(stage: Stage) -> None:
@@ -174,7 +174,7 @@ def test_a_disk_that_is_full_leaves_nothing_partial(stage: Stage, figure: Callab
         if error is not None:
             refused += 1
             assert "(ENOSPC)" in error.problem
-            assert "Free space" in error.fix or "See to the disk" in error.fix
+            assert "Free space" in error.fix or "Check the disk" in error.fix
         stage.apply(UnsyncedDisk())
         stage.must_be_applied()
     figure(f"a full disk, {stage.name}: 20 levels, {refused} refused, 0 partial")

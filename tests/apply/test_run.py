@@ -179,7 +179,7 @@ class TestADryRun:
         told = printed(lambda console: render_apply.dry_run(console, made))
         assert "spark-checkpoint-in-place: written by an earlier call; now as written." in told
         assert "consumer-group:etl: begun, not finished by an earlier call; now" in told
-        assert "The same call with --execute goes on from there." in told
+        assert "The same command with --execute continues from there." in told
 
         assert {step.state for step in run(staged).receipt.steps} == {StepState.DONE}
 

@@ -77,7 +77,7 @@ def test_two_people_of_one_console_are_two() -> None:
 
 REFUSED: dict[str, tuple[tuple[ApprovalFile, ...], ApprovalPolicy, str]] = {
     "a console that nobody named": ((vouched("42", key=OTHER),), believing(CONSOLE), "one of the keys"),
-    "a console named without its issuers": ((vouched("42"),), trusting(CONSOLE), "vouch for people of nobody"),
+    "a console named without its issuers": ((vouched("42"),), trusting(CONSOLE), "vouch for people of no issuer"),
     "somebody of another issuer": (
         (vouched("42", issuer="https://evil.example.com"),),
         believing(CONSOLE),
@@ -187,7 +187,7 @@ def test_the_migration_file_names_the_console_and_its_issuers(tmp_path: Path) ->
 def test_the_command_line_alone_trusts_no_console(tmp_path: Path) -> None:
     write_keys(tmp_path / "key", CONSOLE)
     policy = policy_for(ApprovalSettings(), [tmp_path / "key.pub"])
-    with pytest.raises(NotApprovedError, match="vouch for people of nobody"):
+    with pytest.raises(NotApprovedError, match="vouch for people of no issuer"):
         judged(vouched("42"), policy=policy)
 
 

@@ -320,7 +320,7 @@ def test_a_console_vouches_for_those_it_was_named_with(tmp_path: Path, whom: str
     made, told = VOUCHED[whom]
     refused(made(), told=told, policy=believing(CONSOLE, RALPH))
     public = write_keys(tmp_path / "console.key", CONSOLE)
-    refused(vouched("42"), told="vouch for people of nobody", policy=policy_for(ApprovalSettings(), [public]))
+    refused(vouched("42"), told="vouch for people of no issuer", policy=policy_for(ApprovalSettings(), [public]))
     assert judged(vouched("42"), policy=believing(CONSOLE))
 
 

@@ -80,7 +80,7 @@ def walked(browser: Browser, address: str) -> Walk:
         page.goto(f"{address}/{path}?play={'author' if path == 'draft' else 'reviewer'}")
         settle(page)
         expect(page.get_by_test_id("stException")).to_have_count(0)
-        expect(page.get_by_text("The console met a problem that it has no words for.")).to_have_count(0)
+        expect(page.get_by_text("An unexpected error occurred.")).to_have_count(0)
         seen[path] = Seen()
         page.evaluate(OPEN)
         rest(page)

@@ -110,7 +110,7 @@ def test_every_page_stays_whole_whatever_there_is_to_show(page: Page, serve: Ser
         if scenario in LINKS:
             ask(page, path)
         expect(page.get_by_test_id("stException")).to_have_count(0)
-        expect(page.get_by_text("The console met a problem that it has no words for.")).to_have_count(0)
+        expect(page.get_by_text("An unexpected error occurred.")).to_have_count(0)
         fits(page)
         if scenario in LINKS:
             accessible(page)

@@ -196,7 +196,7 @@ def test_where_nobody_can_sign_in_it_says_how_to_set_it_up(here: Stage) -> None:
 def test_a_log_without_rows_says_so(here: Stage) -> None:
     page = here.open(PAGE, VERA)
     assert not page.exception
-    assert "Nobody did or tried anything yet." in words(page)
+    assert "Nothing has been done or attempted yet." in words(page)
 
 
 def test_a_hundred_rows_at_a_time_and_older_ones_behind_a_button(here: Stage) -> None:

@@ -275,11 +275,11 @@ def test_every_way_says_what_it_keeps_gives_up_and_needs_and_why_it_does_not_app
     page.selectbox(key="way").select("ignore the old state, startingOffsets").run()
     said = words(page)
     assert "! does not apply here" in said
-    assert "There may be no such plan." in said
+    assert "This plan is not allowed." in said
     assert figures(page)["Skipped"] == "?", "unknown is not 0"
     assert disabled(page) == {"save": True, "submit": True}
     page.checkbox(key="sink-rewound").check().run()
-    assert "There may be no such plan." not in words(page)
+    assert "This plan is not allowed." not in words(page)
     assert disabled(page) == {"save": False, "submit": False}
 
 

@@ -186,7 +186,7 @@ def test_nobody_is_asked_before_a_click_and_the_plan_that_stood_there_is_what_is
 def test_12_a_person_decides_with_a_reason_about_what_nothing_explains(kept: Store) -> None:
     reader = SinkReader(row(0, Decision.COMMIT), UNEXPLAINED)
     page = press(press(opened(reader), ASK), PLAN)
-    assert "There may be no such plan" in said(page)
+    assert "This plan is not allowed" in said(page)
     assert "tx-5-7 (producer 5, epoch 1): Nothing explains <b>it</b>." in said(page)
     assert off(page) == {"save": True, "submit": True}
 

@@ -135,7 +135,7 @@ def test_29_what_is_not_settled_is_not_marked_and_the_page_says_why() -> None:
     page = marking(asked(opened(SinkReader(said(row(OTHER, Decision.LOST, "CompleteAbort"))))))
 
     told = words(page).replace("\\", "")
-    assert "There may be no such plan" in told
+    assert "This plan is not allowed" in told
     assert "MARK_NOT_SETTLED" in told
     assert "tx-1-4 (producer 8, epoch 1) is LOST" in told
 

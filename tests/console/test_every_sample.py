@@ -114,7 +114,7 @@ def test_the_badge_of_each_way_says_what_its_draft_came_to(offered: Offered, sub
             assert "a plan may be drafted" not in told
         else:
             assert "✓ applies here" in told, way.kind.title
-            assert "There may be no such plan" not in told
+            assert "This plan is not allowed" not in told
             assert [each.disabled for each in submit] == [False], way.kind.title
 
 

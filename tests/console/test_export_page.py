@@ -194,7 +194,7 @@ class TestTakingOut:
         here.scene.without_role("reviewer", "rita")
         page = here.open(PAGE, VERA)
         assert not page.exception
-        assert "is no reviewer any more" in page.warning[-1].value
+        assert "is no longer a reviewer" in page.warning[-1].value
         assert "take the key, or the issuer that it vouches for, out of" in said(page)
         assert f"WITHDRAWN-plan-{saved.digest[:8]}.approval-1.json" in offered(page)
         assert not any("--execute" in code.value for code in page.code)
@@ -271,7 +271,7 @@ class TestTakingOut:
             f"APPLIED-{name}.json",
             f"{name}.approval-1.json",
         }
-        assert page.success[0].value.startswith("**✓ Applied: version 1.** It is not to be applied again.")
+        assert page.success[0].value.startswith("**✓ Applied: version 1.** Do not apply it again.")
         assert "Rita" in page.success[0].value
         shown = [code.value for code in page.code]
         assert f"offsetwise verify {name}.receipt.json --migration migration.yaml" in shown
@@ -333,7 +333,7 @@ class TestBringingIn:
         saved = here.scene.submitted(ADA)
         page = here.open(PAGE, ADA)
         bring(page, "bring-receipt", _receipt(here, saved, "f" * 64))
-        assert "which is no version of plan 1" in page.error[-1].value.replace("\\", "")
+        assert "which is not a version of plan 1" in page.error[-1].value.replace("\\", "")
 
     def test_a_receipt_of_this_plan_is_kept(self, here: Stage) -> None:
         saved = approved(here)

@@ -304,7 +304,7 @@ class TestTheDecision:
         plan = court.submitted()
         page = court.opened(mail(RITA))
         control(page, "reject", plan).click().run()
-        assert "Whoever rejects a plan says why" in said(page)
+        assert "A rejection needs a reason" in said(page)
         assert court.state(plan) is State.SUBMITTED
         page.text_area(key=f"remark-{plan.plan}").set_value("beats-0 is wrong")
         control(page, "reject", plan).click().run()
@@ -499,7 +499,7 @@ class TestWhileSomebodyReads:
         page = court.opened(mail(RITA))
         court.board.withdraw(ADA, plan.plan)
         page.run()
-        assert "**The plan was withdrawn while you read it.** It is decided about no more." in said(page)
+        assert "**The plan was withdrawn while you read it.** It can no longer be decided." in said(page)
         assert {"approve", "reject"}.isdisjoint(offered(page))
 
     def test_a_plan_that_another_reviewer_approves_meanwhile_says_by_whom(self, court: Court) -> None:

@@ -82,7 +82,7 @@ def topic_recreated(scene: Scene) -> Steps:
     return Steps(run(staged), lambda: None, anew(scene))
 
 
-@walk("apply/recheck/__init__.py::require", "See to what cannot be read")
+@walk("apply/recheck/__init__.py::require", "Make readable what cannot be read")
 def topic_that_may_not_be_described(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     before = dict(staged.world.clusters)
@@ -217,7 +217,7 @@ def output_inside_the_checkpoint(scene: Scene) -> Steps:
 
 @walk(
     "plugins/kafka/targets/group/checks.py::other_cluster",
-    "When it leads to the reviewed cluster again, give the same command",
+    "When it leads to the reviewed cluster again, run the same command",
 )
 def address_leads_elsewhere(scene: Scene) -> Steps:
     staged = stage(scene.folder, TO_GROUP)

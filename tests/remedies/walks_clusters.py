@@ -41,7 +41,7 @@ def an_answer_that_the_library_cannot_take(scene: Scene) -> Steps:
     return Steps(lambda: asked(scene), proxy.unlink)
 
 
-@walk("streams/client_process.py::_Question.unanswered", "it looks first, and goes on from there")
+@walk("streams/client_process.py::_Question.unanswered", "it looks first, and continues from there")
 def a_change_whose_answer_the_library_cannot_take(scene: Scene) -> Steps:
     proxy = scene.write("proxy", "")
     return Steps(lambda: asked(scene, changes=True), proxy.unlink)

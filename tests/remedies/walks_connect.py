@@ -278,7 +278,7 @@ def _changing(scope: str, words: str, name: str, bad: Bad) -> None:
         return Steps(lambda: staged.apply() and None, staged.new.bad.clear)
 
 
-_changing(f"{_REQUESTS}::lost", "Give the same command again", "connect_answer_lost", hangs_up)
+_changing(f"{_REQUESTS}::lost", "Run the same command again", "connect_answer_lost", hangs_up)
 _changing(f"{_REQUESTS}::change", "rebalanced (409)", "connect_change_refused", says(409))
 
 

@@ -128,13 +128,13 @@ class Meanwhile(Disk):
         return made
 
 
-@walk(STORE + "_Bucket._ask", "Then give the same command again: it goes on from here")
+@walk(STORE + "_Bucket._ask", "Then run the same command again: it continues from here")
 def store_out_of_reach(scene: Scene) -> Steps:
     made, third_call = InStore(scene), Failing(3)
     return Steps(lambda: made.written(third_call) and None, lambda: None)
 
 
-@walk(STORE + "_Bucket._ask", "If the store was out of reach, give the same command again")
+@walk(STORE + "_Bucket._ask", "If the store was out of reach, run the same command again")
 def connection_reset(scene: Scene) -> Steps:
     made, first_call = InStore(scene), Failing(1)
     return Steps(lambda: made.written(first_call) and None, lambda: None)

@@ -112,7 +112,7 @@ def table_in_use(scene: Scene) -> Steps:
     return Steps(lambda: table.create(KCL_2), lambda: None, lambda: read_leases(table))
 
 
-@walk(TABLE + "_ask", "Try again: the same command goes on from here")
+@walk(TABLE + "_ask", "Try again: the same command continues from here")
 def creation_refused_for_now(scene: Scene) -> Steps:
     table = _table(scene)
     switch = _refusing(table, "LimitExceededException")
@@ -120,13 +120,13 @@ def creation_refused_for_now(scene: Scene) -> Steps:
     return Steps(lambda: table.create(KCL_2), lambda: next(switch))
 
 
-@walk(TABLE + "_ask", "Check network, endpoint and credentials, then give the same command again")
+@walk(TABLE + "_ask", "Check network, endpoint and credentials, then run the same command again")
 def creation_that_nobody_hears(scene: Scene) -> Steps:
     table = _table(scene)
     return Steps(lambda: _elsewhere(table).create(KCL_2), lambda: None, lambda: table.create(KCL_2))
 
 
-@walk(TABLE + "_unanswered", "it looks at the table first, and goes on from there")
+@walk(TABLE + "_unanswered", "it looks at the table first, and continues from there")
 def reply_to_creation_lost(scene: Scene) -> Steps:
     table = _table(scene)
     switch = _refusing(table, "InternalServerError")
@@ -134,7 +134,7 @@ def reply_to_creation_lost(scene: Scene) -> Steps:
     return Steps(lambda: table.create(KCL_2), lambda: next(switch), lambda: create(table, KCL_2, None, lambda _: None))
 
 
-@walk(TABLE + "_slow", "it goes on from here")
+@walk(TABLE + "_slow", "it continues from here")
 def table_that_takes_long(scene: Scene) -> Steps:
     table = _table(scene)
     scene.patch.setattr("offsetwise.plugins.kinesis.targets.kcl.table.LOOKS", 1)
@@ -181,7 +181,7 @@ def lease_without_a_counter(scene: Scene) -> Steps:
     return Steps(lambda: read_leases(table), lambda: table._client.put_item(TableName=table.name, Item=ROW))
 
 
-@walk("plugins/kinesis/targets/kcl/leases.py::require_stopped", "Stop every worker, then give the same command again")
+@walk("plugins/kinesis/targets/kcl/leases.py::require_stopped", "Stop every worker, then run the same command again")
 def worker_that_lives(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     table._client.put_item(TableName=table.name, Item=ROW)
@@ -195,7 +195,7 @@ def worker_that_lives(scene: Scene) -> Steps:
     return Steps(lambda: require_stopped(table, read_leases(table), wait), alive.clear)
 
 
-@walk(TABLE + "_refused", "Try again: the same command goes on from here")
+@walk(TABLE + "_refused", "Try again: the same command continues from here")
 def leases_refused_for_now(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     switch = _refusing(table, "ThrottlingException")
@@ -204,7 +204,7 @@ def leases_refused_for_now(scene: Scene) -> Steps:
     return Steps(lambda: table.write([change]), lambda: next(switch))
 
 
-@walk(TABLE + "_lost", "it reads the table first, and goes on from there")
+@walk(TABLE + "_lost", "it reads the table first, and continues from there")
 def reply_to_leases_lost(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     switch = _refusing(table, "InternalServerError")
@@ -213,7 +213,7 @@ def reply_to_leases_lost(scene: Scene) -> Steps:
     return Steps(lambda: table.write([change]), lambda: next(switch), lambda: read_leases(table))
 
 
-@walk(TABLE + "write", "Check network, endpoint and credentials, then give the same command again")
+@walk(TABLE + "write", "Check network, endpoint and credentials, then run the same command again")
 def leases_that_nobody_hears(scene: Scene) -> Steps:
     table = _table(scene, there=True)
     change = LeaseChange(key=ROW["leaseKey"]["S"], before=None, after=ROW)

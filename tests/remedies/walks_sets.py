@@ -72,7 +72,7 @@ EVENT = SetEvent(
 )
 
 
-@walk("apply/journal_file.py::JournalFile.append", "See to the disk")
+@walk("apply/journal_file.py::JournalFile.append", "Check the disk")
 def journal_of_a_set_on_a_broken_disk(scene: Scene) -> Steps:
     made = staged(scene)
     with recording(made, Disk()) as journal:
@@ -191,7 +191,7 @@ def several_jobs_of_no_migration(scene: Scene) -> Steps:
     return Steps(run("draft", *given[3:]), lambda: None, run(*given))
 
 
-@walk("cli/plan_sets.py::require_of_several", "or give the command for that")
+@walk("cli/plan_sets.py::require_of_several", "or run the command for that")
 def several_jobs_with_an_option_of_one(scene: Scene) -> Steps:
     desk = Desk(scene.folder, scene.patch)
     return Steps(run(*drafting(desk, "--all", "--sink-rewound")), lambda: None, run(*drafting(desk, "--all")))

@@ -34,7 +34,7 @@ from tests.transactions.test_settling import applied
 
 Call = Callable[[], object]
 WRITER = "plugins/kafka/targets/transactions/writer.py::"
-AGAIN = "Give the same command again: it looks first"
+AGAIN = "Run the same command again: it looks first"
 
 
 def ending(scene: Scene) -> tuple[Staged, Call]:
@@ -184,7 +184,7 @@ def _(scene: Scene) -> Steps:
     return Steps(written(app, scene.folder), lambda: None, again)
 
 
-@walk("plugins/kinesis/targets/kcl/leases.py::require_stopped", "Stop every worker, then give the same command again")
+@walk("plugins/kinesis/targets/kcl/leases.py::require_stopped", "Stop every worker, then run the same command again")
 def worker_that_renews(scene: Scene) -> Steps:
     app = application(scene)
     app.meanwhile = app.renew
@@ -243,7 +243,7 @@ table(
 )
 table(
     TABLE + "_refused",
-    "the same command goes on from here",
+    "the same command continues from here",
     "odd",
     WRITE,
     lambda: answered("ValidationException", WRITE),

@@ -173,7 +173,7 @@ def file_exists(scene: Scene) -> Steps:
     return Steps(lambda: require_new(path), lambda: None, lambda: require_new(scene.folder / "other.json"))
 
 
-@walk(NEW + "publish", "Give the same command again")
+@walk(NEW + "publish", "Run the same command again")
 def changed_meanwhile(scene: Scene) -> Steps:
     path = scene.write("migration.yaml", "theirs")
     read = [b"mine!!"]

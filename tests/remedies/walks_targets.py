@@ -320,7 +320,7 @@ def lease_renewed_after_the_write(scene: Scene) -> Steps:
 
 
 # Transactions.
-@walk("plugins/kafka/targets/transactions/writer.py::_verify", "it looks first, and goes on from there")
+@walk("plugins/kafka/targets/transactions/writer.py::_verify", "it looks first, and continues from there")
 def log_that_cannot_be_read(scene: Scene) -> Steps:
     staged = settling.stage(scene.folder)
     read = staged.sink.logs

@@ -26,14 +26,14 @@ def anew(scene: Scene) -> Callable[[], object]:
     return later
 
 
-@walk(WRITER + "_verify", "Give the same command again, which ends what is still open")
+@walk(WRITER + "_verify", "Run the same command again, which ends what is still open")
 def answered_and_not_done(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     staged.sink.lose = {2: "work"}
     return Steps(run(staged), lambda: None)
 
 
-@walk(WRITER + "SinkWriter._require_ended", "Give the same command again: it looks first", name="reply_lost")
+@walk(WRITER + "SinkWriter._require_ended", "Run the same command again: it looks first", name="reply_lost")
 def _(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     staged.sink.lose = {2: "request"}

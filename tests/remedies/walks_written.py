@@ -187,7 +187,7 @@ class Broken(Disk):
         self.call("truncate", path, lambda: super(Broken, self).truncate(fd, size, path))
 
 
-@walk("apply/journal_file.py::JournalFile.append", "See to the disk, then give the same command again")
+@walk("apply/journal_file.py::JournalFile.append", "Check the disk, then run the same command again")
 def disk_that_fails_the_journal(scene: Scene) -> Steps:
     disk = Broken()
 
@@ -206,7 +206,7 @@ def disk_that_fails_the_journal(scene: Scene) -> Steps:
     return Steps(command, lambda: scene.write("seen to", ""))
 
 
-@walk("apply/disk.py::_output_error", "then give the same command again: it goes on from here")
+@walk("apply/disk.py::_output_error", "then run the same command again: it continues from here")
 def disk_that_is_full(scene: Scene) -> Steps:
     staged, disk = stage(scene.folder, COPY), Broken("rename")
     return Steps(run(staged, disk), disk.names.clear)
@@ -430,7 +430,7 @@ by_writer(
 )
 by_writer(
     "writer.py::GroupWriter._judged",
-    "Stop every member of the group and see to the errors",
+    "Stop every member of the group and resolve the errors",
     "partition_that_is_refused",
     lambda staged: setting(refuse={first(staged): "its leader is changing"})(staged),
     lambda _: None,
@@ -439,14 +439,14 @@ by_writer(
 
 by_writer(
     "writer.py::GroupWriter._judged",
-    "Wait a minute, then give the same command again",
+    "Wait a minute, then run the same command again",
     "reply_lost_half_way",
     setting(lose=lambda: None, arrives=1),
     lambda _: None,
 )
 by_writer(
     "writer.py::_not_read_back",
-    "Give the same command again when the cluster answers",
+    "Run the same command again when the cluster answers",
     "cluster_silent_after_the_commit",
     setting(unreadable_after=True),
     setting(unreadable_after=False, silent=False),

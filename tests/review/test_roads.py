@@ -241,7 +241,7 @@ def test_an_approval_of_somebody_who_is_no_reviewer_any_more_is_withdrawn_and_sa
         sheet = scene.board.sheet(ADA, saved.plan)
         assert sheet is not None
         assert (sheet.status.mark, sheet.status.counted) == (SheetMark.DRAFT, ())
-        assert "Rita is no reviewer any more" in sheet.status.why_expired
+        assert "Rita is no longer a reviewer" in sheet.status.why_expired
         (envelope,) = scene.board.export(ADA, saved.plan, ExportKind.APPROVAL)
         assert (envelope.name, envelope.mark) == (
             f"WITHDRAWN-plan-{saved.digest[:8]}.approval-1.json",

@@ -203,10 +203,10 @@ def test_other_forms_that_people_have_are_named(data: bytes, why: str, tmp_path:
     [
         ("leaseKey,checkpoint\nshardId-000000000000", "line 2 has 1 cells, and the first one names 2 columns"),
         ("leaseKey,leaseKey\na,b", "it has two columns of one name"),
-        ('leaseKey,checkpoint\n"shardId,5', "is no row of CSV"),
-        ("leaseKey,parentShardId\nshardId-000000000000,shardId-1", "has 'shardId-1' as parentShardId, which is no set"),
-        ("leaseKey,parentShardId\nshardId-000000000000,[]", "which is no set of texts"),
-        ("leaseKey,parentShardId\nshardId-000000000000,[1]", "which is no set of texts"),
+        ('leaseKey,checkpoint\n"shardId,5', "is not a row of CSV"),
+        ("leaseKey,parentShardId\nshardId-000000000000,shardId-1", "has 'shardId-1' as parentShardId, which is not a set"),
+        ("leaseKey,parentShardId\nshardId-000000000000,[]", "which is not a set of texts"),
+        ("leaseKey,parentShardId\nshardId-000000000000,[1]", "which is not a set of texts"),
         ("name\nvalue", "neither JSON nor CSV"),
     ],
 )
@@ -232,7 +232,7 @@ def test_csv_with_more_cells_than_any_table_has_takes_no_memory(tmp_path: Path) 
 
 def test_a_line_behind_the_first_that_is_no_item_is_named(tmp_path: Path) -> None:
     (tmp_path / "app.json").write_bytes(LINES + b'\n{"Other": {}}\n')
-    with pytest.raises(NotACheckpointError, match="line 3 is no item of an export"):
+    with pytest.raises(NotACheckpointError, match="line 3 is not an item of an export"):
         read_checkpoint(str(tmp_path / "app.json"))
 
 

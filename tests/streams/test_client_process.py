@@ -144,7 +144,7 @@ def test_a_change_without_an_answer_may_have_been_made(
         in_a_process(function, changes=True)(CONFIG, *arguments)
 
     assert "Nothing was" not in str(error.value)
-    assert "give the same command again" in error.value.fix
+    assert "run the same command again" in error.value.fix
 
 
 def test_a_change_that_is_refused_is_refused() -> None:

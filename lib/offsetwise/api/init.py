@@ -69,7 +69,7 @@ def init(
 
 
 def _to_update(path: Path) -> tuple[bytes, Migration]:
-    content = files.read_bytes(path, "the migration file to update", fix="Leave --update away to write a new one.")
+    content = files.read_bytes(path, "the migration file to update", fix="Omit --update to write a new file.")
     migration = load_migration(path)
     if migration.source.stream != _STREAM:
         raise ConfigError(
@@ -205,6 +205,6 @@ def _keeps(before: Migration, after: Migration) -> bool:
 def _not_placed(path: Path, why: str) -> ConfigError:
     return ConfigError(
         f"{path}: what was found could not be added between its lines: {why} Nothing was written.",
-        fix="Write lists and maps in block style, one element a line, and give the command again; or add by hand what "
+        fix="Write lists and maps in block style, one element a line, and run the command again; or add by hand what "
         "the difference shows.",
     )

@@ -121,7 +121,7 @@ class Job:
 
         Args:
             targets: What to write; see `offsetwise.targets`.
-            author: Who drafts it. Recorded, not believed; barred from approving.
+            author: Who drafts it. Recorded, not verified; barred from approving.
             comparison: Draft from this one; by default the job is compared anew.
             editors: Who edited an earlier version; barred too.
             rewind_to: Go back to this earlier batch.

@@ -27,7 +27,7 @@ def repair(
         checkpoint: The folder: a path, or a URI of any file system that checkpoints are read from.
         kind: `drop-pending-batch`, `remove-damaged-commit`, `drop-batch-after-gap`, `restore-topic`,
             `restore-metadata` or `rebuild-shard-commit`.
-        author: Who drafts it. Recorded, not believed; barred from approving.
+        author: Who drafts it. Recorded, not verified; barred from approving.
         editors: Who edited an earlier version; barred too.
         settings: What the kind takes, by key: `{"topic": "orders"}`.
 

@@ -70,5 +70,5 @@ def _exchanged(error: OSError, path: str, expected: str) -> OSError | OutputErro
         return error
     return OutputError(
         f"{error.filename or path}: expected {expected}, found that {error.strerror}. Nothing of it was read.",
-        fix="Find out who put it there, put back what was there before, then give the same command again.",
+        fix="Find out who put it there, put back what was there before, then run the same command again.",
     )

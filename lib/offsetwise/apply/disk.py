@@ -324,5 +324,5 @@ def _output_error(error: OSError, effect: str) -> OutputError:
     remedy = _REMEDIES.get(code, "Find out why it cannot be written")
     return OutputError(
         f"{error.filename}: expected to write it, found {reason}{f' ({name})' if name else ''}. {effect}",
-        fix=f"{remedy}, then give the same command again: it goes on from here.",
+        fix=f"{remedy}, then run the same command again: it continues from here.",
     )

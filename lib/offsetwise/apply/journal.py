@@ -216,7 +216,7 @@ def _replay(records: dict[int, StepRecord], event: Mapping[str, Any], path: str,
     if type(step) is not int or step < 0:
         raise _damaged(path, number, "it names no step")
     if not isinstance(notes, dict) or not all(isinstance(value, str) for value in notes.values()):
-        raise _damaged(path, number, "its notes are no texts")
+        raise _damaged(path, number, "its notes are not texts")
     known = records.get(step, StepRecord())
     try:
         result = _STEP.validate_python(event["result"]) if "result" in event else None

@@ -82,7 +82,7 @@ class JournalFile:
             raise ApplyError(
                 f"{self.path}: expected to go on writing {self._noun.name}, found that an earlier line could not be "
                 "written. Nothing more is done.",
-                fix="See to the disk, then give the same command again: it goes on from here.",
+                fix="Check the disk, then run the same command again: it continues from here.",
             )
         lines = b"".join(map(_line, values))
         try:
@@ -108,7 +108,7 @@ def _locked_lines(path: str, fd: int, disk: Disk, header: Mapping[str, Any], nou
     except BlockingIOError as error:
         raise ApplyError(
             f"{path}: expected to be the only one {noun.only_one} held by another process. Nothing was written.",
-            fix="Wait until the other one has ended, then give the same command again.",
+            fix="Wait until the other one has ended, then run the same command again.",
         ) from error
     data = _content(fd, path)
     lines = _whole_lines(data)

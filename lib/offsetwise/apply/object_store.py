@@ -29,12 +29,12 @@ from offsetwise.storage.folders import Tree, open_tree
 _GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
 COPY_MARKER: Final = ".offsetwise-copy.json"
 """Put last into a copy, since nothing can be renamed there; without it the copy is not whole."""
-_AGAIN: Final = "Then give the same command again: it goes on from here."
+_AGAIN: Final = "Then run the same command again: it continues from here."
 _REFUSED: Final = (
-    "If the store was out of reach, give the same command again: it goes on from here. Some buckets refuse conditional "
-    "writes, and some that enforce them refuse server-side copies: then roll back, and apply with another --receipt "
-    "and an --output in a bucket that allows both; or copy the checkpoint to a local folder, compare that and draft a "
-    "new plan."
+    "If the store was out of reach, run the same command again: it continues from here. Some buckets refuse "
+    "conditional writes, and some that enforce them refuse server-side copies: then roll back, and apply with "
+    "another --receipt and an --output in a bucket that allows both; or copy the checkpoint to a local folder, compare "
+    "that and draft a new plan."
 )
 _T = TypeVar("_T")
 
@@ -293,4 +293,4 @@ def _is_refusal(name: str, error: Exception) -> bool:
 def _obstacle(name: str, error: Exception) -> str:
     if isinstance(error, PermissionError):
         return f"Give these credentials the right to {name} there; copies need reading the source as well."
-    return "See to the store and the network."
+    return "Check the store and the network."

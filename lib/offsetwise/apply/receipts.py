@@ -155,5 +155,5 @@ def _exists_already(path: str) -> OutputError:
     return OutputError(
         f"{path}: expected to write a new receipt, found something there. Every target is written as planned; only the "
         "receipt is missing.",
-        fix="Move away what is there, then give the same command again.",
+        fix="Move away what is there, then run the same command again.",
     )

@@ -167,8 +167,8 @@ def _begun(order: BackOrder, text: str, now: datetime) -> datetime:
         raise FileError(
             f"{order.path}: expected a time in the past at which the application began, found {text[:40]!r}. "
             "Nothing was written and nothing was removed.",
-            fix="Set the clocks of both machines. If they are right, restore this file from a copy, and find out "
-            "who changed it.",
+            fix="Synchronize the clocks of both machines. If they are right, restore this file from a copy, and find "
+            "out who changed it.",
         )
     return begun
 
@@ -229,8 +229,8 @@ def _check_back(plan: Plan, undone: ReceiptStep, tools: Tools, context: Context)
     if problem is not None:
         raise ApplyError(
             f"It was taken back, and looked at again it is not as before: {problem}",
-            fix="If it cannot be read, see to that. If somebody else has written there since, stop that, and put it "
-            "back by hand: it is not of this plan. Then give the same command again.",
+            fix="If it cannot be read, make it readable. If somebody else has written there since, stop that, and put "
+            "it back by hand: it is not of this plan. Then run the same command again.",
         )
 
 
@@ -242,7 +242,7 @@ def _steps(records: Mapping[int, StepRecord], path: str) -> tuple[ReceiptStep, .
         if step is None:
             raise ApplyError(
                 f"{path}: expected every step up to {max(records)}, found none numbered {number}. "
-                f"Nothing was changed; this is no {KIND} of ours.",
+                f"Nothing was changed; this is not a {KIND} that Offsetwise wrote.",
                 fix="Restore the journal from a copy; without one, compare what is at the targets with the plan by "
                 "hand.",
             )

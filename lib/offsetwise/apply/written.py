@@ -59,7 +59,7 @@ def folder_changed(step: ReceiptStep) -> str | None:
 def foreign_names(names: Iterable[str], own: Container[str]) -> str | None:
     """Describe what stands among a plan's own files that it did not put there; None where nothing does."""
     other = next((name for name in sorted(names) if name not in own), None)
-    return None if other is None else f"{other[:300]} is there, and is no part of what was written."
+    return None if other is None else f"{other[:300]} is there, and is not part of what was written."
 
 
 def names_below(folder: str) -> Iterator[str]:

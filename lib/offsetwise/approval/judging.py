@@ -213,7 +213,9 @@ def _check_can_be_met(case: _Case, required: int) -> None:
     possible = set(case.people.values()) - {person for person, _ in case.excluded}
     if len(possible) < required:
         sentences = [why for _, why in case.excluded]
-        sentences += [f"the console {key.subject} may vouch for people of nobody" for key in case.keys if key.vouches]
+        sentences += [
+            f"the console {key.subject} may vouch for people of no issuer" for key in case.keys if key.vouches
+        ]
         excluded = "".join(f"; {why}" for why in dict.fromkeys(sentences))
         raise NotApprovedError(
             f"{_name(case)}: expected trusted keys of {_people(required)} other than its author and editors, "
@@ -338,7 +340,7 @@ def _wrong_time(said: Statement, case: _Case, at: datetime) -> tuple[str, str] |
         fix = "Let the approver sign again with a shorter `--expires-in-hours`."
     elif said.approved_at > at + case.clock_skew:
         message = f"it was made at {begins}, but it is {now} here, and clocks may differ by {case.clock_skew}"
-        fix = "Set the clocks of both machines, and let the approver sign again."
+        fix = "Synchronize the clocks of both machines, and let the approver sign again."
     elif at >= said.expires_at:
         message = f"it expired at {ends}, and it is {now}"
         fix = "Let the approver look at the plan and sign it again."

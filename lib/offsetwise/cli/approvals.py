@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from offsetwise import Plan, PrivateKey, TopicPartition
 
 SignerKey = Annotated[Path, typer.Option(help="The signer's private file.")]
-Signer = Annotated[str, typer.Option("--as", help="Who signs. Recorded; believed is what the applier trusts.")]
+Signer = Annotated[
+    str, typer.Option("--as", help="Who signs. Recorded only: `apply` relies on the keys that it trusts.")
+]
 ApprovalFile = Annotated[Path, typer.Option(help="The approval's file to write. It must not exist.")]
 Lifetime = Annotated[int, typer.Option(min=1, max=8_784, help="How long the approval is good for.")]
 Confirmation = Annotated[
@@ -38,7 +40,7 @@ Unproven = Annotated[
     ),
 ]
 Reasons = Annotated[list[str] | None, typer.Option(help="Why, for each --accept-unproven; or one for all.")]
-Rejects = Annotated[bool, typer.Option("--reject", help="Say no instead: where it is given, nothing is applied.")]
+Rejects = Annotated[bool, typer.Option("--reject", help="Reject instead of approving: a rejected plan is not applied.")]
 
 
 def keygen(
@@ -64,7 +66,7 @@ def keygen(
         typer.echo(key.public.dump(), nl=False)
     say(
         f"Key {key.public.id} of {key.public.subject} ({key.public.issuer}). {out} is private: keep it. "
-        f"{public} is for those who apply: tell them the key's id by another way than the file's."
+        f"{public} is for those who apply: tell them the key's id over another channel than the file."
     )
 
 

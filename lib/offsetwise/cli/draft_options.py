@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-Author = Annotated[str, typer.Option(help="Who drafts it. Recorded, not believed; barred from approving.")]
+Author = Annotated[str, typer.Option(help="Who drafts it. Recorded, not verified; barred from approving.")]
 Out = Annotated[
     Path, typer.Option(help="The plan's file to write, which must not exist; for several jobs a folder for all plans.")
 ]

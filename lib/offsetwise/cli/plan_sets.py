@@ -89,7 +89,7 @@ def require_of_several(command: str, given: Mapping[str, object]) -> None:
     what, unit = ("several jobs", "job") if command == "draft" else ("a set of plans", "plan")
     raise UsageError(
         f"{command}: expected {option} with one {unit}, found it with {what}. Nothing was done.",
-        fix=f"Leave {option} out; or give the command for that {unit} alone.",
+        fix=f"Leave {option} out; or run the command for that {unit} alone.",
     )
 
 

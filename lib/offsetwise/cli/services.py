@@ -20,7 +20,7 @@ def watch(
     group: Annotated[list[str] | None, typer.Option(help="Only this group; may be repeated.")] = None,
     every: Annotated[float, typer.Option(min=1, max=86_400, help="Seconds between samples.")] = 30,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many; exit with 1 if any lacks a part.")
+        int | None, typer.Option(min=1, help="Stop after this many samples; exit with 1 if any is incomplete.")
     ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Serve Prometheus metrics on 127.0.0.1; 0 chooses a port.")

@@ -19,7 +19,8 @@ CheckpointName = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A name of the migration file, or the path of a checkpoint.")
 ]
 SinkTopics = Annotated[
-    list[str] | None, typer.Option(help="A topic of the sink, to look at though nothing open names it; repeatable.")
+    list[str] | None,
+    typer.Option(help="A topic of the sink to search even if no open transaction names it; repeatable."),
 ]
 Interval = Annotated[str, typer.Option(metavar="TIME", help="Between two looks: a job that runs moves meanwhile.")]
 Upgrade = Annotated[

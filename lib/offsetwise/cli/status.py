@@ -37,10 +37,10 @@ ByRecords = Annotated[
 ]
 StillFor = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="With --watch: how long an old log has to stand still; 60s unless told."),
+    typer.Option(metavar="TIME", help="With --watch: how long an old log has to stand still; 60s by default."),
 ]
 KeepGoing = Annotated[
-    bool, typer.Option("--keep-going", help="With --watch: look on although something else stands at a target.")
+    bool, typer.Option("--keep-going", help="With --watch: continue although a target holds something else.")
 ]
 WithLogs = Annotated[
     bool, typer.Option("--logs", help="With --watch and --json: a line for each look at the old logs too.")

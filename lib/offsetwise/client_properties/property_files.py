@@ -193,7 +193,7 @@ def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple
         elif name in ALLOWED or name in _BY_JAVA:
             results[name if name in ALLOWED else _BY_JAVA[name]] = value
         elif name in FORBIDDEN or _NAME.fullmatch(f"{name}={value}"):
-            left_out.append((name, FORBIDDEN.get(name, ("it is no setting of a connection", ""))[0]))
+            left_out.append((name, FORBIDDEN.get(name, ("it is not a setting of a connection", ""))[0]))
         else:
             nameless += 1
     if nameless:

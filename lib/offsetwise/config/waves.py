@@ -117,7 +117,7 @@ def check_waves(waves: Sequence[WaveConfig], jobs: Sequence[Subject]) -> None:
         for name in wave.after:
             if name not in names:
                 raise ConfigError(
-                    f"waves: {wave.name!r} comes after {name!r}, which is no wave of this file, so it could never "
+                    f"waves: {wave.name!r} comes after {name!r}, which is not a wave of this file, so it could never "
                     "begin.",
                     fix=f"Name one of: {', '.join(names)}; or leave it out.",
                 )

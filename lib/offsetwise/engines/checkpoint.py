@@ -67,7 +67,7 @@ def read_checkpoint(
         expected = " or ".join(checkpoint_engine.what for checkpoint_engine in engines() if checkpoint_engine.has_uids)
         raise CheckpointError(
             f"{uri}: expected {expected}, since uids of operators were named, found {engine.what}. Nothing was read.",
-            fix=f"Leave the uids away for a {engine.label} checkpoint.",
+            fix=f"Omit the uids for a {engine.label} checkpoint.",
         )
     table = None if committer is None else _committer(uri, engine, committer, roots)
     read = engine.read(uri, folder, entries, roots=roots, batches=batches, uids=uids, committer=table)
@@ -221,7 +221,7 @@ def _committer(uri: str, engine: CheckpointEngine, committer: str, roots: Sequen
         )
         raise CheckpointError(
             f"{uri}: expected {expected}, since a committer's table was named, found {engine.what}. Nothing was read.",
-            fix=f"Leave the table away for a {engine.label} checkpoint.",
+            fix=f"Omit the table for a {engine.label} checkpoint.",
         )
     tables = tables_at(committer, roots=roots)
     if len(tables) != 1:

@@ -140,7 +140,7 @@ class RestService:
             raise StorageError(
                 f"{self.url}: expected an answer of {self.engine} to GET {path}, found none: {error.reason}. "
                 f"{NO_START}",
-                fix="Check host and port, and that the job runs; then give the same command again.",
+                fix="Check host and port, and that the job runs; then run the same command again.",
             ) from error
 
     def find(self, path: str, what: str, fix: str) -> Any:

@@ -223,7 +223,7 @@ def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
         raise LabError(
             f"The lab in {lab.directory}: expected jobs that have been moved, such as {jobs[0].subject}, found neither "
             f"a copy of a checkpoint in {folder} nor commits of a group on the new cluster. No job was started.",
-            fix=f"Draft, sign and apply the plans of the wave, with --output {folder}; then give the command again.",
+            fix=f"Draft, sign and apply the plans of the wave, with --output {folder}; then run the command again.",
         )
     of_flink = flink_jobs.moved_runs(lab, [job for job in moved if job.flink], folder)
     _run(lab, moved, folder, lambda: flink_jobs.run_on_new(of_flink), moved=True)

@@ -149,7 +149,7 @@ _UNREAD: Final = {
     ),
     RangeFailure.CUT_BACK: (
         ClusterError,
-        "The log moved away while Spark's workers read it",
+        "Records were removed from the log while Spark's workers read it",
         "Compare again: a recreated topic or a new leader removed records while they were read.",
     ),
 }

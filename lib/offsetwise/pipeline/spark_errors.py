@@ -62,7 +62,7 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], type[OffsetwiseError], str, str], ...
     (
         re.compile(r"OffsetOutOfRange|Cannot fetch offset|Some data may have been lost"),
         ClusterError,
-        "The log moved away under Spark's Kafka source",
+        "Records were removed from the log while Spark's Kafka source read it",
         "Compare again: retention or a recreated topic removed records while they were read.",
     ),
     (

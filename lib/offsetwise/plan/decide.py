@@ -200,7 +200,7 @@ def _chosen(row: PartitionComparison, choice: StartChoice, on: Grounds) -> tuple
             )
             return offset, f"group {choice.group!r} has committed nothing for it on the new cluster."
         case _:
-            return None, f"{choice.start} is no start to choose for a whole topic."
+            return None, f"{choice.start} cannot be chosen as the start of a whole topic."
 
 
 def _translated(row: PartitionComparison, on: Grounds) -> PlannedPosition | None:

@@ -151,7 +151,7 @@ def _counts(requirements: Requirements, created: NewSavepoint | None) -> Iterato
 
 def _of_repair(repair: Repair, requirements: Requirements, targets: Sequence[Target]) -> Iterator[str]:
     if repair.kind not in KINDS:
-        yield f"{repair.kind[:80]!r} is no kind of repair"
+        yield f"{repair.kind[:80]!r} is not a kind of repair"
     if requirements.checkpoint is None or not all(takes(target, RepairSettings) for target in targets):
         yield "it repairs a checkpoint, and writes no copy of one"
     if not repair.costs:

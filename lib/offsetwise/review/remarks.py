@@ -37,7 +37,7 @@ def add_receipt(attempt: Attempt, receipt: Receipt, content: bytes) -> OtherAnsw
     version = change.version_of(receipt.plan_digest)
     if version is None or version.plan != row.id:
         return NotAllowed(
-            why=f"The receipt is of plan {receipt.plan_digest[:8]}…, which is no version of plan {row.id}.",
+            why=f"The receipt is of plan {receipt.plan_digest[:8]}…, which is not a version of plan {row.id}.",
             fix="Open the plan that was applied.",
         )
     try:

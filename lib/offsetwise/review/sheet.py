@@ -31,7 +31,7 @@ class SheetMark(StrEnum):
     APPLIED = "APPLIED"
     """It was applied, and is not to be applied again."""
     WITHDRAWN = "WITHDRAWN"
-    """Of an approval: whoever gave it is no reviewer any more."""
+    """Of an approval: whoever gave it is no longer a reviewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class VersionStanding:
     @property
     def why_expired(self) -> str:
         if self.withdrawn:
-            return f"an approval was withdrawn: {self.withdrawn[0].by.name} is no reviewer any more"
+            return f"an approval was withdrawn: {self.withdrawn[0].by.name} is no longer a reviewer"
         return "its approvals have expired"
 
     @property

@@ -183,7 +183,7 @@ def _exported(uri: str, roots: Sequence[str] | None) -> Table:
         name, items = read_export(open_tree(uri, roots=roots), MAX_DUMP_BYTES)
         return _table(name, {"Items": items}, None)
     except (ValueError, RecursionError) as error:
-        raise _no_dump(uri, "a folder that is no whole export to S3", error) from error
+        raise _no_dump(uri, "a folder that is not a complete export to S3", error) from error
 
 
 def _no_dump(uri: str, actual: str, error: Exception) -> NotACheckpointError:

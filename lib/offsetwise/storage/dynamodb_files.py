@@ -132,7 +132,7 @@ def lines_of(data: bytes) -> list[Any] | None:
             except ValueError as error:
                 raise ValueError(f"line {number:,} is no JSON, or is cut: {error}") from error
             if not isinstance(body, dict) or body.keys() != {"Item"}:
-                raise ValueError(f"line {number:,} is no item of an export")
+                raise ValueError(f"line {number:,} is not an item of an export")
             items.append(body["Item"])
     return items
 
@@ -152,7 +152,7 @@ def _refuse_other_forms(data: bytes) -> None:
         raise ValueError(f"it is {packed}, and what is in it is read once it is unpacked")
     if re.search(rb"\}[^\S\n]*\n\s*\{", data):  # no document has that: its objects are parted by commas
         raise ValueError(
-            "it has JSON objects one below the other that are no lines of an export, and a dump is one document: one "
+            "it has JSON objects one below the other that are not lines of an export, and a dump is one document: one "
             "scan, or all items in one list"
         )
 
@@ -232,7 +232,7 @@ def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[st
             raise ValueError(f"it has more than {MAX_CELLS:,} cells")
         return [_item(named, row, reading.line_num + before) for row in reading if row]
     except csv.Error as error:
-        raise ValueError(f"line {reading.line_num + before:,} is no row of CSV: {error}") from error
+        raise ValueError(f"line {reading.line_num + before:,} is not a row of CSV: {error}") from error
 
 
 def _decoded(data: bytes) -> str:
@@ -268,4 +268,4 @@ def _set(cell: str, name: str, line: int) -> list[str]:
         results = [member for member in members if isinstance(member, str)]
         if results and len(results) == len(members):
             return results
-    raise ValueError(f"line {line:,} has {cell[:80]!r} as {name}, which is no set of texts as the console writes it")
+    raise ValueError(f"line {line:,} has {cell[:80]!r} as {name}, which is not a set of texts as the console writes it")

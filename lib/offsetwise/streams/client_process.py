@@ -75,7 +75,7 @@ class _Question:
             return wrong_answer(self.cluster, _TAKEN, actual)
         return LostReplyError(
             f"{_named(self.cluster)}: expected {_TAKEN}, found {actual}. {_UNKNOWN}",
-            fix=f"{_CHECK}: it looks first, and goes on from there.",
+            fix=f"{_CHECK}: it looks first, and continues from there.",
         )
 
 

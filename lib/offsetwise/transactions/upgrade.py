@@ -221,7 +221,7 @@ def _savepoint(checkpoint: Checkpoint, damage: str | None, *, live: bool) -> tup
     if damage is not None:
         return Outcome.FAILED, f"{named} cannot be read whole: {damage}"
     if details.kind != "savepoint":
-        return Outcome.UNKNOWN, f"{named} can be read, and it is no savepoint: another connector may not restore it."
+        return Outcome.UNKNOWN, f"{named} can be read, and it is not a savepoint: another connector may not restore it."
     return Outcome.PASSED, f"{named} can be read, it is aligned, and nothing of the job moved between two looks."
 
 

@@ -106,7 +106,7 @@ class PlanFolder:
             raise FileError(
                 f"{file}: expected a plan as this command drafted it before, found another file: it was edited, or "
                 "somebody else wrote it. It is as it was.",
-                fix="Move it away, then give the same command again; or name another folder.",
+                fix="Move it away, then run the same command again; or name another folder.",
             )
         comparison = self._comparisons.known(job, scene)
         plan = None if comparison is None else self._holding(job, content, comparison, scene)

@@ -170,8 +170,9 @@ def elsewhere(sink: Sink, observations: LookPair) -> str | None:
     if not servers or servers & (observations.brokers | spec_of(cluster.stream).addresses(cluster.properties)):
         return None
     return (
-        f"The migration file states that the sink writes to {stated.job.sink_servers}, which is no broker of cluster "
-        f"{cluster.name!r} (cluster id {observations.cluster_id or 'unknown'}). Correct sink_cluster or sink_servers."
+        f"The migration file states that the sink writes to {stated.job.sink_servers}, which is not a broker of "
+        f"cluster {cluster.name!r} (cluster id {observations.cluster_id or 'unknown'}). Correct "
+        "sink_cluster or sink_servers."
     )
 
 

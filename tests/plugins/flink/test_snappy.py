@@ -74,7 +74,7 @@ def test_the_checksum_is_castagnolis() -> None:
         (_raw(b"\x05\x10ab"), "found the end of its chunk"),
         (_chunk(b"orders", checksum=7), "fits its checksum"),
         (_chunk(b"x" * 70_000, compressed=False), "at most 65,536 bytes, found more"),
-        (b"\x02\x01\x00\x00a", "kind 2, which nobody may skip"),
+        (b"\x02\x01\x00\x00a", "kind 2, which may not be skipped"),
         (b"\xff\x06\x00\x00SNAPPY", "the header of a Snappy stream"),
         (b"\x01\x02\x00\x00aaaaaa", "found one of 2 bytes"),
         (b"\x01\xff\xff\xff", "before the end"),

@@ -97,14 +97,14 @@ def require(digest: str, results: Sequence[RecheckResult]) -> None:
         raise StalePlanError(
             f"Plan {digest[:12]}: {_some(failed)} Nothing was written.",
             fix="Stop every producer of its topics, wait until `offsetwise cutover -m FILE --plan PLAN --watch` ends, "
-            "then give the same command again.",
+            "then run the same command again.",
         )
     if failed:
         stop = all(result.stoppable for result in failed)
         raise StalePlanError(
             f"Plan {digest[:12]}: expected everything as it was reviewed, found {_count(failed)} different. "
             f"{_some(failed)} Nothing was written.",
-            fix="Stop the query and every member of the group, wait two minutes, then give the same command again."
+            fix="Stop the query and every member of the group, wait two minutes, then run the same command again."
             if stop
             else "Take a new comparison and draft the plan again.",
         )
@@ -119,7 +119,7 @@ def require(digest: str, results: Sequence[RecheckResult]) -> None:
         raise ApplyError(
             f"Plan {digest[:12]}: expected to read again what it was made from, found {_count(unread)} that cannot be "
             f"read. {_some(unread)} Nothing was written.",
-            fix="See to what cannot be read, then give the same command again; or draft the plan again.",
+            fix="Make readable what cannot be read, then run the same command again; or draft the plan again.",
         )
 
 

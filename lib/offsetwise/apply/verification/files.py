@@ -11,7 +11,7 @@ def unfinished(uri: str, readers: Readers) -> str | None:
     """Explain why a copy counts as absent: on an object store its marker, put last, tells that it is whole."""
     if "://" not in uri or readers.files(uri, (COPY_MARKER,)):
         return None
-    return f"{uri} lacks {COPY_MARKER}: it is no whole copy, and counts as absent."
+    return f"{uri} lacks {COPY_MARKER}: it is not a complete copy, and counts as absent."
 
 
 def changed_file(step: ReceiptStep, readers: Readers, *, gone_is_fine: bool) -> str | None:

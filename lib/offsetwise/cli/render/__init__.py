@@ -121,7 +121,7 @@ def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | N
     if at_ms is None:
         out.print("No row is whole.")
         return
-    out.print(f"Last row that is whole: {row:,}, {utc(at_ms)}. Note it away from the database:", soft_wrap=True)
+    out.print(f"Last row that is whole: {row:,}, {utc(at_ms)}. Keep a note of it outside the database:", soft_wrap=True)
     out.print(f"{row}:{hash_}", soft_wrap=True)
 
 

@@ -79,7 +79,7 @@ def dry_run(out: Console, dry_run: DryRun) -> None:
     for preview in dry_run.previews:
         _preview(out, preview)
     if dry_run.begun and dry_run.changes:
-        out.print("Nothing was written now: this is a dry run. The same call with --execute goes on from there.")
+        out.print("Nothing was written now: this is a dry run. The same command with --execute continues from there.")
     elif dry_run.previews:
         out.print("Nothing was written: this is a dry run. --execute writes.")
 

@@ -47,7 +47,9 @@ def show(head: guard.Head) -> None:
         return
     newest = seat.board.audit(seat.person, most=1)
     if not newest:
-        blocks.empty("Nobody did or tried anything yet.", "What people do on Draft and Review is written down here.")
+        blocks.empty(
+            "Nothing has been done or attempted yet.", "What people do on Draft and Review is written down here."
+        )
         return
     whole = checked(seat, newest[0].seq)
     with guard.block("rows"):

@@ -53,7 +53,7 @@ class Observed:
 
 EXPORT_PAGE: Final = "pages/plan/export.py"
 NO_REASON: Final = NotAllowed(
-    why="Whoever rejects a plan says why, and the remark is empty. Nothing was decided.",
+    why="A rejection needs a reason, and the remark is empty. Nothing was decided.",
     fix="Write the reason as a remark, then reject.",
 )
 
@@ -175,7 +175,7 @@ def _meanwhile(sheet: Sheet) -> bar.Message | None:
     by = f" by {markdown(plan_status.named(last.by))}" if decided and last is not None else ""
     closed = plan_status.closed(sheet)
     fix = "" if closed is None else f" **What to do:** {markdown(closed[1])}"
-    text = f"**The plan was {state}{by} while you read it.** It is decided about no more.{fix}"
+    text = f"**The plan was {state}{by} while you read it.** It can no longer be decided.{fix}"
     return bar.Message(tone=Tone.CAREFUL, text=text)
 
 

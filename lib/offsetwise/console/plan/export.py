@@ -47,7 +47,7 @@ _SAYS: Final = {
     SheetMark.DRAFT: "A DRAFT: nobody may apply it.",
     SheetMark.APPROVED: "Approved.",
     SheetMark.APPLIED: "Applied already: for the records.",
-    SheetMark.WITHDRAWN: "WITHDRAWN: whoever signed it is no reviewer here any more.",
+    SheetMark.WITHDRAWN: "WITHDRAWN: whoever signed it is no longer a reviewer here.",
 }
 
 
@@ -326,7 +326,7 @@ def why_draft(sheet: Sheet) -> str | None:
 def withdrawn(sheet: Sheet) -> str:
     names = ", ".join(named(row.by) for row in sheet.status.withdrawn)
     return (
-        f"WITHDRAWN: {names} is no reviewer here any more, so the approval does not count here. `apply` reads its own "
+        f"WITHDRAWN: {names} is no longer a reviewer here, so the approval does not count here. `apply` reads its own "
         "list of keys, not this console's: take the key, or the issuer that it vouches for, out of trusted_keys there."
     )
 
@@ -340,7 +340,7 @@ def approved(sheet: Sheet) -> str:
     count = many(len(sheet.status.counted), "approval")
     if sheet.status.mark is SheetMark.APPLIED:
         approval = f"It was approved here:  \n{by}" if by else "No approval of it is kept here."
-        return f"**✓ Applied: version {sheet.row.number:,}.** It is not to be applied again. {approval}"
+        return f"**✓ Applied: version {sheet.row.number:,}.** Do not apply it again. {approval}"
     return f"**✓ Approved: version {sheet.row.number:,}, {count} of {sheet.status.required:,} asked for.**  \n{by}"
 
 

@@ -121,7 +121,7 @@ def say(chosen: Chosen, strategies: tuple[Strategy, ...], refusal: OffsetwiseErr
         message = "".join(f"\n- {sentence(reason)}" for reason in reasons)
         st.markdown(":red-badge[! does not apply here]" + (f"\n{message}" if message else ""))
         if refusal is not None:
-            blocks.box(Tone.WRONG, f"**There may be no such plan.** {sentence(refusal.problem)}")
+            blocks.box(Tone.WRONG, f"**This plan is not allowed.** {sentence(refusal.problem)}")
             st.markdown(
                 f"**What to do:** {sentence(refusal.fix)} On this page another way is chosen above, and another "
                 "position decided in the table below."

@@ -50,7 +50,7 @@ class Said:
     text: str
     """Markdown, names escaped."""
     plan: int | None = None
-    short: str = "Nothing was saved or submitted. Why is said beside the buttons."
+    short: str = "Nothing was saved or submitted. The reason is shown next to the buttons."
     """For the corner of the window."""
     shown_with: str | None = None
     """The digest of the draft that stood there when it was first drawn; None while it is new."""

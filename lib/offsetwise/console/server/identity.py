@@ -198,7 +198,7 @@ def line() -> None:
 
 def why_no_role(unseen: Sequence[str]) -> str:
     return (
-        f"Your issuer or subject holds {code_points(unseen)}, which nobody sees: whoever has such a name has no role."
+        f"Your issuer or subject holds {code_points(unseen)}, which are invisible: nobody with such a name gets a role."
     )
 
 

@@ -253,7 +253,7 @@ def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: st
     if isinstance(error, OffsetwiseError):
         problem, fix = error.problem, error.fix
     else:
-        problem = "The console met a problem that it has no words for."
+        problem = "An unexpected error occurred."
         fix = "Try again. If it comes back, report it with the details below."
     st.error(f"**{heading}**  \n{sentence(problem)}  \n**What to do:** {sentence(fix)}", icon=icon)
     if note:
@@ -270,7 +270,7 @@ def _kind(error: Exception) -> tuple[str, str]:
     if isinstance(error, ClusterUnreachableError):
         return ":material/cloud_off:", "The cluster does not answer"
     if isinstance(error, PlanError):
-        return ":material/block:", "There may be no such plan"
+        return ":material/block:", "This plan is not allowed"
     return ":material/error:", "This could not be read"
 
 

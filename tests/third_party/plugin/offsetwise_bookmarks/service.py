@@ -52,5 +52,5 @@ def _at(url: str, shelf: str) -> str:
 def _silent(url: str, shelf: str, error: Exception) -> ApplyError:
     return ApplyError(
         f"Shelf {shelf!r} at {url}: expected its bookmarks, found {str(error)[:200]}. Nothing is known of it.",
-        fix="Start the service, then give the same command again.",
+        fix="Start the service, then run the same command again.",
     )

@@ -79,7 +79,7 @@ def _state(cutover: Cutover) -> None:
 
 
 _MEANING: Final = {
-    CutoverState.OPEN: "Partitions whose log grows, or of which nobody knows whether it does.",
+    CutoverState.OPEN: "Partitions whose log grows, or for which that is not known.",
     CutoverState.DRAINING: "Partitions whose log stands still, not yet for the stated time; or a transaction is open.",
     CutoverState.FROZEN: "Partitions whose log has stood still for the stated time.",
     CutoverState.COPIED: "Partitions of which every record is on the new cluster as well.",

@@ -121,7 +121,7 @@ def _in_short(answer: Answer | Exception) -> str:
             return "The plans are withdrawn."
         case Done():
             return "The plan is withdrawn." if answer.state is State.WITHDRAWN else "Your remark is kept."
-    return "Nothing was decided. Why is said beside the buttons."
+    return "Nothing was decided. The reason is shown next to the buttons."
 
 
 def _message(board_answer: BoardAnswer) -> Message:
@@ -153,7 +153,7 @@ def _message(board_answer: BoardAnswer) -> Message:
             return Message(tone=Tone.WRONG, text=text)
     return Message(
         tone=Tone.WRONG,
-        text="The console met a problem that it has no words for. **What to do:** try again, and report it with the "
+        text="An unexpected error occurred. **What to do:** try again, and report it with the "
         "console's log if it comes back. What you see was read after that.",
     )
 

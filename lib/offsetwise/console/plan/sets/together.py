@@ -210,7 +210,7 @@ def _drafted(answer: CachedAnswer[DraftedJobs]) -> None:
         LINES, rows, "drafted-jobs", missing="", alt=f"{many(len(rows), 'job')} and what came of drafting each."
     )
     if drafted_jobs.drafted is None:
-        blocks.box(Tone.WRONG, "**No job could be drafted.** Why is said in each line.")
+        blocks.box(Tone.WRONG, "**No job could be drafted.** Each line gives the reason.")
         return
     drafted_set = drafted_jobs.drafted
     st.markdown(

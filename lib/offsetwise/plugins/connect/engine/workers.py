@@ -166,7 +166,7 @@ def read_json(uri: str, what: str, answer: HttpReply) -> Any:
     raise StorageError(
         f"{uri}: expected an answer about the connector{f', its {what[1:]}' if what else ''}, found HTTP "
         f"{answer.status}: {why}{reason}. Nothing was read.",
-        fix="Give the same command again in a minute; if it stays, see the log of the worker.",
+        fix="Run the same command again in a minute; if it stays, see the log of the worker.",
     )
 
 

@@ -41,7 +41,7 @@ def change(connector: Connector, offsets: Mapping[TopicPartition, int | None] | 
     raise ApplyError(
         f"{connector.uri}: expected that the worker changes the offsets, found {reason}. Nothing was changed.",
         fix="Wait until the workers have rebalanced (409) or the connector is stopped (400), let the user change the "
-        "connector (401, 403), then give the same command again.",
+        "connector (401, 403), then run the same command again.",
     )
 
 
@@ -56,8 +56,8 @@ def lost(subject: str, reason: str, *, because: str = "") -> LostReplyError:
     return LostReplyError(
         f"{subject}: {reason}. {because}{' ' if because else ''}Whether the offsets are changed, all or some of them, "
         "is not known.",
-        fix="Give the same command again when the workers answer: it reads the connector first, and goes on from "
-        "there.",
+        fix="Run the same command again when the workers answer: it reads the connector first, and continues "
+        "from there.",
     )
 
 
@@ -75,5 +75,5 @@ def _sent(connector: Connector, offsets: Mapping[TopicPartition, int | None] | N
     raise ApplyError(
         f"{connector.uri}: expected a worker that answers, found none: {'; '.join(reasons)[:600]}. Nothing was "
         "changed.",
-        fix="Start a worker, then give the same command again.",
+        fix="Start a worker, then run the same command again.",
     )

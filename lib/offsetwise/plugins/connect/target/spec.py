@@ -25,7 +25,7 @@ PLACE: Final = "connector"
 """Among what is reviewed: which connector it is, and where."""
 KAFKA: Final = "Kafka cluster"
 """Among what is reviewed: the id of the Kafka cluster of its workers."""
-STOP: Final = "Stop the connector: PUT /connectors/NAME/stop. Then give the same command again."
+STOP: Final = "Stop the connector: PUT /connectors/NAME/stop. Then run the same command again."
 
 
 def job_module() -> JobModule:

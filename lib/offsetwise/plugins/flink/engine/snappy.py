@@ -58,7 +58,7 @@ def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes
             if kind == _HEADER and body != STREAM_HEADER[4:]:
                 raise DamagedError(begun, "expected the header of a Snappy stream, found another one")
         else:
-            raise DamagedError(begun, f"expected a Snappy chunk, found kind {kind}, which nobody may skip")
+            raise DamagedError(begun, f"expected a Snappy chunk, found kind {kind}, which may not be skipped")
     return bytes(output)
 
 

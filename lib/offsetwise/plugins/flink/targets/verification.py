@@ -143,7 +143,7 @@ def _not_of_this_job(own: Checkpoint, restored: Checkpoint) -> str | None:
     Its id is higher: Flink counts on from the checkpoint that it restores.
     """
     if not (isinstance(own.details, FlinkDetails) and isinstance(restored.details, FlinkDetails)):
-        return f"{own.uri} is no checkpoint of Flink."
+        return f"{own.uri} is not a checkpoint of Flink."
     now, then = own.details.saved.id, restored.details.saved.id
     if now <= then:
         return (

@@ -341,8 +341,8 @@ def _hung_up_on(config: AddressedCluster, said: str) -> ClusterAuthError:
     protocol = config.properties.get("security.protocol", "plaintext").lower()
     detail = said.split(": ", maxsplit=2)[-1]
     return ClusterAuthError(
-        f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: the broker hangs up on {protocol}, "
-        f"it probably expects TLS or SASL: {detail}. Nothing was read from it.",
+        f"Cluster {config.name!r} at {config.properties.get('bootstrap.servers')}: the broker closes connections of "
+        f"{protocol}, it probably expects TLS or SASL: {detail}. Nothing was read from it.",
         fix="Set security.protocol (ssl, sasl_ssl, sasl_plaintext) and what belongs to it, or use the port of a "
         f"{protocol} listener.",
     )

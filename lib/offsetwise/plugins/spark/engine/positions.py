@@ -367,7 +367,7 @@ def _negative(where: str, line: SourceOffset) -> Problem:
     more = f", and {len(line.negative) - 1:,} more like it" if len(line.negative) > 1 else ""
     meaning = {-1: " (latest)", -2: " (earliest)"}.get(number, "")
     at = TopicPartition(topic, partition)
-    return damaged(f"{where} has {number}{meaning} for {at}{more}: that is no position, and it is left out.")
+    return damaged(f"{where} has {number}{meaning} for {at}{more}: that is not a position, and it is left out.")
 
 
 def _no_initial(where: str, named: Sequence[str] = ()) -> Problem:

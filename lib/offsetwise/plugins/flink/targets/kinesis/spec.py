@@ -160,7 +160,7 @@ def _why(position: PlannedPosition) -> str:
             return "it is after a record, never at one"
         case ShardPlace():
             return "that names no record and no time"
-    return "it is no position of a shard"
+    return "it is not a position of a shard"
 
 
 def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:

@@ -45,7 +45,7 @@ _WAY: Final = Way(
     target=_NAME,
     title="turn the legacy consumer's state into that of KinesisStreamsSource, in a copy",
     keeps=("the state of all other operators", "the positions, number by number", "the old savepoint"),
-    gives_up=("nothing; the copy is no savepoint of the legacy consumer any more",),
+    gives_up=("nothing; the copy is no longer a savepoint of the legacy consumer",),
     needs=(
         "the job is stopped with a savepoint in the canonical format",
         "a job whose KinesisStreamsSource has the uid of the legacy consumer",

@@ -88,7 +88,7 @@ def require_inactive(name: str, now: GroupState) -> None:
             f"Group {name!r}: expected no members, found the group {now.state or 'in an unknown state'}. "
             "Nothing was written.",
             fix="Stop every consumer of the group; a static member leaves only after session.timeout.ms. "
-            "Then give the same command again.",
+            "Then run the same command again.",
         )
 
 
@@ -105,7 +105,7 @@ def require_gone(name: str, now: GroupState) -> None:
         f"Group {name!r}: expected that the group is gone, found it {now.state or 'in an unknown state'} with "
         f"{commits}. Whether what this plan committed is taken back is not known.",
         fix="Wait 10 minutes, in which a broker removes a group without commits "
-        "(offsets.retention.check.interval.ms), then give the same command again.",
+        "(offsets.retention.check.interval.ms), then run the same command again.",
     )
 
 
@@ -122,21 +122,21 @@ def other_cluster(subject: str, cluster_id: str | None, actual_id: str | None, e
         f"{subject}: expected a connection to the reviewed cluster {cluster_id}, found that the address leads to "
         f"{leads} now. {effect}",
         fix="Find out why the address leads there (a name server, a proxy, a load balancer). When it leads to the "
-        "reviewed cluster again, give the same command again: it reads the group first, and goes on from there.",
+        "reviewed cluster again, run the same command again: it reads the group first, and continues from there.",
     )
 
 
 def lost(name: str, why: str) -> LostReplyError:
     return LostReplyError(
         f"Group {name!r}: the reply to a change was lost, because {why}. Whether it was done is not known.",
-        fix="Give the same command again: it reads the group first, and goes on from there.",
+        fix="Run the same command again: it reads the group first, and continues from there.",
     )
 
 
 def nothing_committed(name: str, count: int, why: str) -> ApplyError:
     return ApplyError(
         f"Group {name!r}: expected to commit {count:,} partitions, but {why}. Nothing was committed.",
-        fix="Grant READ on the group and its topics, and stop every member, then give the same command again.",
+        fix="Grant READ on the group and its topics, and stop every member, then run the same command again.",
     )
 
 

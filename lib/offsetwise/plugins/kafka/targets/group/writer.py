@@ -311,7 +311,7 @@ class GroupWriter(Writer):
                     f"Group {name!r}: the reply to the commit was lost, and read again only "
                     f"{len(requested) - len(differing):,} of {len(requested):,} partitions are as asked. The request "
                     f"may still arrive, so whether it will be done is not known. {status}",
-                    fix="Wait a minute, then give the same command again: it reads the group first and goes on.",
+                    fix="Wait a minute, then run the same command again: it reads the group first and goes on.",
                 ),
                 reply,
             )
@@ -323,7 +323,7 @@ class GroupWriter(Writer):
         return kind(
             f"Group {name!r}: expected to commit {len(requested):,} partitions, found {len(differing):,} not "
             f"committed: {some_of([f'{key}: {refused.get(key, otherwise)}' for key in differing])}. {status}",
-            fix="Stop every member of the group and see to the errors, then give the same command again, or roll back.",
+            fix="Stop every member of the group and resolve the errors, then run the same command again, or roll back.",
         )
 
     def _put_back(self, plan: Plan, name: str, written: list[WrittenOffset]) -> str:
@@ -363,7 +363,7 @@ def _not_read_back(name: str, why: str, reply: Reply, cause: OffsetwiseError) ->
             f"Group {name!r}: offsets were to be committed, and could not be read back: {why} "
             f"{'The reply was lost too. ' if isinstance(reply, LostReplyError) else ''}Whether they are committed is "
             "not known.",
-            fix="Give the same command again when the cluster answers: it reads the group first.",
+            fix="Run the same command again when the cluster answers: it reads the group first.",
         ),
         cause,
     )

@@ -35,7 +35,7 @@ from offsetwise.transactions.names import parse
 from offsetwise.transactions.observed import Answer, Described
 from offsetwise.wording import many
 
-_AGAIN: Final = "Give the same command again: it looks first, and goes on from there."
+_AGAIN: Final = "Run the same command again: it looks first, and continues from there."
 _STALE: Final = "Find out who ends transactions of this job, look with `offsetwise transactions`, and draft a new plan."
 _LED_AWAY: Final = (
     "Find out why the address leads there (a name server, a proxy, a load balancer). When it leads to the reviewed "
@@ -156,7 +156,7 @@ class SinkWriter(Writer):
         raise ApplyError(
             f"{transaction.name}: expected to {transaction.decision.lower()} it, but the broker refused with "
             f"{reply.message}. It is {_state_text(answer)}.{_rest(plan, number, port)}",
-            fix="Grant WRITE on the TransactionalId if the right is missing, then give the same command again. Else "
+            fix="Grant WRITE on the TransactionalId if the right is missing, then run the same command again. Else "
             "look with `offsetwise transactions`, and draft a new plan.",
         )
 
@@ -237,7 +237,7 @@ def _verify(plan: Plan, port: SinkPort) -> None:
         raise ApplyError(
             f"The requests to end {_counted(plan)} were answered without an error, and {len(wrong):,} of them "
             f"{'is' if len(wrong) == 1 else 'are'} not ended as planned: {_some(wrong)}",
-            fix="Do not start the job. Give the same command again, which ends what is still open. If it says the "
+            fix="Do not start the job. Run the same command again, which ends what is still open. If it says the "
             "same, find out who else ends transactions of this job.",
         )
     if undecided:

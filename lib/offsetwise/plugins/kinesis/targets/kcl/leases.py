@@ -32,6 +32,6 @@ def require_stopped(table: LeaseTable, before: Leases, wait: Callable[[float], N
                 f"{table.uri}: expected every worker of the application to be stopped, found that {worker!r} renews "
                 f"the lease {key}: its counter went from {counters[0]} to {counters[1]} within {APART_S:.0f} seconds. "
                 "Nothing was written.",
-                fix="Stop every worker, then give the same command again.",
+                fix="Stop every worker, then run the same command again.",
             )
     return now

@@ -89,12 +89,12 @@ class LeaseTable(DynamoTable):
             raise ApplyError(
                 f"{self.uri}: expected DynamoDB to {verb} the table, but it says {code}: {message}. Nothing was "
                 f"{verb}d.",
-                fix=RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
+                fix=RIGHTS if code in REFUSED else "Try again: the same command continues from here.",
             ) from error
         except (self._of.EndpointConnectionError, self._of.NoCredentialsError) as error:
             raise ApplyError(
                 f"{self.uri}: expected DynamoDB to {verb} the table, but {error}. Nothing was {verb}d.",
-                fix="Check network, endpoint and credentials, then give the same command again.",
+                fix="Check network, endpoint and credentials, then run the same command again.",
             ) from error
         except self._of.BotoCoreError as error:
             raise self._unanswered(verb, str(error)) from error
@@ -103,7 +103,7 @@ class LeaseTable(DynamoTable):
         return LostReplyError(
             f"{self.uri}: the reply to a request to {verb} the table was lost, because {why}. Whether it was done is "
             "not known.",
-            fix="Give the same command again: it looks at the table first, and goes on from there.",
+            fix="Run the same command again: it looks at the table first, and continues from there.",
         )
 
     def until_active(self, wait: Callable[[float], None]) -> TableState:
@@ -134,7 +134,7 @@ class LeaseTable(DynamoTable):
         result = "no table" if state is None else f"the status {state.status}"
         return ApplyError(
             f"{self.uri}: expected the table to be {expected} within {LOOKS * POLL_S:,.0f} seconds, found {result}.",
-            fix="Give the same command again: it goes on from here.",
+            fix="Run the same command again: it continues from here.",
         )
 
     def write(self, changes: Sequence[LeaseChange]) -> None:
@@ -152,7 +152,7 @@ class LeaseTable(DynamoTable):
         except (self._of.EndpointConnectionError, self._of.NoCredentialsError) as error:
             raise ApplyError(
                 f"{self.uri}: expected DynamoDB to take {len(changes):,} rows, but {error}. None was written.",
-                fix="Check network, endpoint and credentials, then give the same command again.",
+                fix="Check network, endpoint and credentials, then run the same command again.",
             ) from error
         except self._of.BotoCoreError as error:
             raise self._lost(changes, str(error)) from error
@@ -177,14 +177,14 @@ class LeaseTable(DynamoTable):
         return ApplyError(
             f"{self.uri}: expected DynamoDB to take {len(changes):,} leases, but it says {code}: {message}. None was "
             "written.",
-            fix=RIGHTS if code in REFUSED else "Try again: the same command goes on from here.",
+            fix=RIGHTS if code in REFUSED else "Try again: the same command continues from here.",
         )
 
     def _lost(self, changes: Sequence[LeaseChange], why: str) -> LostReplyError:
         return LostReplyError(
             f"{self.uri}: the reply to a write of {len(changes):,} leases was lost, because {why}. Whether it was done "
             "is not known.",
-            fix="Give the same command again: it reads the table first, and goes on from there.",
+            fix="Run the same command again: it reads the table first, and continues from there.",
         )
 
     def _item(self, change: LeaseChange) -> Mapping[str, Any]:
