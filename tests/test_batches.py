@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from offsetwise.batches import BatchMoment, History, Phase, facts, history_of, m
 from offsetwise.model import Batch, BatchSource, TopicOffsets
 from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.position import offset_of
+from tests.counted import calls
 
 SAMPLE = Path(__file__).parents[1] / "lib" / "offsetwise" / "sample" / "checkpoints" / "orders"
 RECORDED = Path(__file__).parent / "data" / "checkpoints"
@@ -169,7 +169,7 @@ def test_what_is_counted_is_what_plain_arithmetic_counts(ends: list[dict[int, in
         assert fact.read.without_start == len(after) - len(steps)
 
 
-def test_a_hundred_batches_of_ten_thousand_partitions_take_less_than_two_seconds() -> None:
+def test_a_hundred_batches_of_ten_thousand_partitions_are_summed_by_column() -> None:
     partitions = tuple(range(10_000))
     batches = [
         Batch(
@@ -188,7 +188,6 @@ def test_a_hundred_batches_of_ten_thousand_partitions_take_less_than_two_seconds
         )
         for number in range(100)
     ]
-    started = time.process_time()
-    history = history_of(batches)
-    assert facts(history)[-1].read.records == 70_000
-    assert time.process_time() - started < 2.0
+    shown, count = calls(lambda: facts(history_of(batches)))
+    assert shown[-1].read.records == 70_000
+    assert count < 100_000, "work is done by column, not by each of 1,000,000 positions"

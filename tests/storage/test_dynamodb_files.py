@@ -204,7 +204,10 @@ def test_other_forms_that_people_have_are_named(data: bytes, why: str, tmp_path:
         ("leaseKey,checkpoint\nshardId-000000000000", "line 2 has 1 cells, and the first one names 2 columns"),
         ("leaseKey,leaseKey\na,b", "it has two columns of one name"),
         ('leaseKey,checkpoint\n"shardId,5', "is not a row of CSV"),
-        ("leaseKey,parentShardId\nshardId-000000000000,shardId-1", "has 'shardId-1' as parentShardId, which is not a set"),
+        (
+            "leaseKey,parentShardId\nshardId-000000000000,shardId-1",
+            "has 'shardId-1' as parentShardId, which is not a set",
+        ),
         ("leaseKey,parentShardId\nshardId-000000000000,[]", "which is not a set of texts"),
         ("leaseKey,parentShardId\nshardId-000000000000,[1]", "which is not a set of texts"),
         ("name\nvalue", "neither JSON nor CSV"),

@@ -169,7 +169,7 @@ class _Process:
             return kind(
                 f"Cluster {question.cluster.name!r}: expected a process that asks it, but it ended with exit code "
                 f"{code}{last}. {effect}",
-                fix=f"See that this works: {shlex.quote(sys.executable)} -P -c 'import offsetwise'; then give the same "
+                fix=f"See that this works: {shlex.quote(sys.executable)} -P -c 'import offsetwise'; then run the same "
                 "command again.",
             )
         ended = "went silent" if code is None else f"ended with {signal.Signals(-code).name}{last}"

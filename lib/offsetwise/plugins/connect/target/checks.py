@@ -146,7 +146,7 @@ def require_no_members(new: Snapshot, group: str) -> GroupState | None:
         raise GroupActiveError(
             f"Group {group!r}: expected no members, found the group {state.state}: a task of the connector still "
             "reads. Nothing was written.",
-            fix="Wait until the tasks have ended, or restart the workers that still run them; then give the same "
+            fix="Wait until the tasks have ended, or restart the workers that still run them; then run the same "
             "command again.",
         )
     return state
