@@ -226,7 +226,7 @@ def test_a_copy_in_a_bucket_counts_only_with_its_marker(tmp_path: Path) -> None:
 
     made = verify(receipt, eyes, verified_at="now")
     assert {each.turnout for each in made.positions} == {UNKNOWN}
-    assert "no whole copy" in made.positions[0].told
+    assert "not a complete copy" in made.positions[0].told
     (applied.place / COPY_MARKER).write_text("{}")
     made = verify(receipt, eyes, verified_at="now")
     assert {each.turnout for each in made.positions} == {CONFIRMED}

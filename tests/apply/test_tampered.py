@@ -163,5 +163,5 @@ def test_a_file_larger_than_any_receipt_is_refused_before_all_of_it_is_read(
     os.truncate(path, 1 << 40)
     with pytest.raises(FileError, match="found more"):
         read_receipt(staged.receipt)
-    with pytest.raises(FileError, match="no regular file"):
+    with pytest.raises(FileError, match="not a regular file"):
         read_receipt("/dev/zero")

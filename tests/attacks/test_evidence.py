@@ -204,7 +204,7 @@ def test_the_journal_of_another_user_a_link_and_a_pipe_are_not_gone_on_from(
         apply(staged.order(), staged.receipt, staged.tools())
     path.unlink()
     os.mkfifo(path, 0o600)
-    with pytest.raises(ApplyError, match="no regular file"):
+    with pytest.raises(ApplyError, match="not a regular file"):
         apply(staged.order(), staged.receipt, staged.tools())
     assert staged.groups.commits == []
 

@@ -424,21 +424,21 @@ class TestPipes:
                 planted.unlink() if to != "pipe" else planted.rename(path)
 
         assert ran.code in (1, 4), ran.err
-        assert "no regular file" in " ".join(ran.err.split()) or "link" in ran.err
+        assert "not a regular file" in " ".join(ran.err.split()) or "link" in ran.err
         assert "next" in ran.err
         assert desk.world() == before
 
     def test_no_snapshot_and_no_comparison_is_waited_for(self, pipe: Path, desk: Desk) -> None:
         ran = call("compare", "--migration", desk.migration, "--snapshots", pipe, pipe, "--checkpoint", "x", width=400)
         assert ran.code in (1, 2), ran.err
-        assert "no regular file" in " ".join(ran.err.split())
+        assert "not a regular file" in " ".join(ran.err.split())
 
     def test_no_bundle_and_no_secret_is_waited_for(self, pipe: Path) -> None:
         from offsetwise.client_properties.references import read_text  # noqa: PLC0415 - next to what it tests
         from offsetwise.console import bundles  # noqa: PLC0415 - Streamlit takes a second
 
         for act in (lambda: bundles.load([pipe]), lambda: read_text(pipe, "sasl.password")):
-            with pytest.raises(OffsetwiseError, match="no regular file"):
+            with pytest.raises(OffsetwiseError, match="not a regular file"):
                 act()
 
 

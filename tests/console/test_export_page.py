@@ -322,7 +322,7 @@ class TestBringingIn:
             bring(page, key, content)
             assert not page.exception
             assert "**What to do:**" in page.error[-1].value
-            assert "no words for" not in words(page)
+            assert "An unexpected error occurred" not in words(page)
             row = here.scene.board.audit(ADA)[0].record
             assert (row.action, row.result) == (
                 {"approval": "import envelope", "receipt": "add receipt"}[key[6:]],

@@ -129,7 +129,7 @@ def test_a_rejection_takes_a_remark_which_every_plan_keeps(here: Stage) -> None:
     made = submitted(here)
     page = opened(here, RITA, made)
     button(page, "rejected", made).click().run()
-    assert "says why" in said(page)
+    assert "A rejection needs a reason" in said(page)
     assert state(here, made) is SetState.SUBMITTED
 
     page.text_area(key=f"remark-set-{made.number}").set_value("Not tonight.").run()

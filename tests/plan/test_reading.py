@@ -136,7 +136,7 @@ def test_a_file_larger_than_any_plan_is_refused_before_all_of_it_is_read(
     os.truncate(path, 1 << 40)
     with pytest.raises(FileError, match="found more"):
         plan_bytes(path)
-    with pytest.raises(FileError, match="no regular file"):
+    with pytest.raises(FileError, match="not a regular file"):
         plan_bytes(Path("/dev/zero"))
 
 

@@ -196,7 +196,7 @@ def receipt_of_a_plan_that_is_not_saved(scene: Scene) -> Steps:
 INIT = "api/init.py::"
 
 
-@walk(INIT + "_to_update", "Leave --update away")
+@walk(INIT + "_to_update", "Omit --update")
 def update_of_no_file(scene: Scene) -> Steps:
     path = scene.folder / "migration.yaml"
     given = ("init", "--old", "127.0.0.1:1", "--new", "127.0.0.1:1", "--checkpoints", scene.folder, "--out", path)

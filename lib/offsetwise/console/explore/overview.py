@@ -185,7 +185,7 @@ def _same_case(answers: Answers, sample: Offered) -> None:
     engine = keeper_of(answer.value.engine).label
     if offset_or_none(row.old_offset) is None:
         cost = in_words(compare.facts_of(answer).at_new_offsets, sample.terms)
-        message = f"**Positions that are no offsets.** {sentence(cost)}"
+        message = f"**Positions that are not offsets.** {sentence(cost)}"
     else:
         message = (
             f"**The same for {markdown(engine)}.** {markdown(str(row.topic_partition))} is at "

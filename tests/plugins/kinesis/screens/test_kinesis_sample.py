@@ -199,7 +199,7 @@ def test_the_overview_opens_it_with_one_click(open_page: OpenPage, bundled: Read
     page = open_page(bundled)
     assert not page.exception
     assert "Open the KCL sample" in [button.label for button in page.button]
-    assert "**Positions that are no offsets.**" in words(page)
+    assert "**Positions that are not offsets.**" in words(page)
     assert "recorded from two streams on local servers" in words(page)
 
 
