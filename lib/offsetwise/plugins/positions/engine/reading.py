@@ -51,8 +51,9 @@ def read_positions(uri: str, engine: str, *, roots: Sequence[str] | None = None)
     try:
         sources = _sources(shape, shape.rows(text, word))
     except (ValueError, RecursionError) as error:
+        other = f"found other bytes than UTF-8 at position {error.start}" if isinstance(error, UnicodeDecodeError) else error
         raise CheckpointError(
-            f"{uri}: expected {shape.title} ({shape.name}), of which every position can be used: {error}. {_NOTHING}",
+            f"{uri}: expected {shape.title} ({shape.name}), of which every position can be used: {other}. {_NOTHING}",
             fix=shape.take,
         ) from error
     return Checkpoint(
