@@ -99,7 +99,7 @@ class Count:
     def unfound_before(self, identity: Hashable) -> bool:
         """Whether an unread record before the first unread one of that identity has no copy here.
 
-        A mirror may have changed it, a header of it or its value: then the copy stands below that record's, unexplained.
+        A mirror may have changed it, a header or the value: then its copy stands below that record's, unexplained.
         """
         before = takewhile(lambda h: h != identity, self.old.identities[self.split : self.stretch.old_to])
         return not self.unfound.keys().isdisjoint(before)

@@ -57,13 +57,7 @@ _FIRST_PLAIN: Final = "-"
 
 def _columns(data: bytes, word: str) -> Iterator[Row]:
     """Read `topic,partition,offset` or `group,topic,partition,offset`; of a WORD the lines of that group alone."""
-    if _NAMES_OF_COLUMNS.match(data):
-        raise ValueError("line 1: expected topic,partition,offset of a position, found the names of the columns")
-    if _TABLE.match(data):
-        raise ValueError("expected topic,partition,offset, found the table that the tool prints without --export")
-    if data.strip() and not data.endswith((b"\n", b"\r")):
-        # The tool ends every line: of one that is cut, the digits that are left are another offset.
-        raise ValueError("expected a line break behind the last line, found none: the file may be cut")
+    _refuse_other_texts(data)
     reading = csv.reader(StringIO(data.decode(), newline=""), strict=True)
     width, topics, groups = 0, dict[str, str](), dict[str, str]()
     try:
@@ -87,6 +81,16 @@ def _columns(data: bytes, word: str) -> Iterator[Row]:
         raise ValueError(f"line {reading.line_num:,}: {error}") from error
     if word and word not in groups:
         raise ValueError(f"expected lines of the group {word!r}, found {', '.join(map(repr, groups)) or 'no group'}")
+
+
+def _refuse_other_texts(data: bytes) -> None:
+    if _NAMES_OF_COLUMNS.match(data):
+        raise ValueError("line 1: expected topic,partition,offset of a position, found the names of the columns")
+    if _TABLE.match(data):
+        raise ValueError("expected topic,partition,offset, found the table that the tool prints without --export")
+    if data.strip() and not data.endswith((b"\n", b"\r")):
+        # The tool ends every line: of one that is cut, the digits that are left are another offset.
+        raise ValueError("expected a line break behind the last line, found none: the file may be cut")
 
 
 def _quoted(text: str) -> str:
