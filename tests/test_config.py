@@ -180,8 +180,10 @@ def test_a_sink_whose_cluster_nobody_stated_has_none(load: Load) -> None:
         pytest.param(lambda t: t + "topics: {map: {no: x}}\n", "put it in quotes", id="yaml-reads-no-as-false"),
         pytest.param(lambda t: t + "groups: &g [a]\nwrite_roots: *g\n", "aliases are not used", id="alias"),
         pytest.param(lambda t: t + "groups: [\n", "expected YAML", id="not-yaml"),
+        pytest.param(lambda t: t + "---\nname: b\n", "expected YAML, but found another", id="two-documents"),
         pytest.param(lambda _: "- a\n", "found a list", id="a-list"),
         pytest.param(lambda _: "", "found nothing", id="empty"),
+        pytest.param(lambda t: t + "# \x1b\n", "it has the character U+001B, which no YAML may have", id="escape"),
         pytest.param(lambda _: "[" * 5000, "expected YAML", id="nested-without-end"),
         pytest.param(lambda t: t + "x: !!python/object/apply:os.system [ls]\n", "expected YAML", id="python-tag"),
         pytest.param(
@@ -222,6 +224,37 @@ def test_a_bad_file_is_refused_with_the_key_and_what_to_do(
     assert said in str(raised.value)
     assert str(raised.value).startswith(str(tmp_path / "migration.yaml"))
     assert raised.value.fix
+
+
+@with_cases("number", ["010", "0600000", "-012", "0b11", "1_000", "+1_0", "0x1_0", "1_0.5"])
+def test_a_number_that_the_versions_of_yaml_read_differently_is_refused(load: Load, number: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(SMALLEST + f"checkpoints: [{{name: a, uri: b, job: {{watermark_ms: {number}}}}}]\n")
+
+    assert f"{number!r} is a number that YAML 1.1 and 1.2 read differently" in refused.value.problem
+
+
+@with_cases(
+    ("text", "said", "fix"),
+    [
+        ("groups: [no]", "groups.0 cannot be used: expected keys with values, found true or false", "Put it in quotes"),
+        ("groups: [12]", "groups.0 cannot be used: expected keys with values, found a number", "Put it in quotes"),
+        ("topics: {map: {a: 1.0}}", "topics.map.a cannot be used: expected a text, found a number", "Put it in quotes"),
+        ("topics: {map: [a]}", "topics.map cannot be used: expected keys with values, found a list", "Correct the"),
+        ("write_roots: a", "write_roots cannot be used: expected a list, found a text", "Correct the value"),
+        ("content: {window_records: 8.0}", "expected a whole number, found a number with a fraction", "Correct the"),
+        ("content: {window_records: 1e3}", "expected a whole number, found a text", "Correct the value"),
+        ("content: {window_records: ~}", "expected a whole number, found nothing", "Correct the value"),
+        ("content: {window_records: {a: 1}}", "expected a whole number, found keys with values", "Correct the value"),
+    ],
+    ids=ascii,
+)
+def test_a_value_of_another_type_is_named_by_what_yaml_read(load: Load, text: str, said: str, fix: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(f"{SMALLEST}{text}\n")
+
+    assert said in refused.value.problem
+    assert refused.value.fix.startswith(fix)
 
 
 def test_a_missing_file_and_other_bytes_are_refused(tmp_path: Path) -> None:

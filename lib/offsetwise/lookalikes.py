@@ -16,9 +16,9 @@ from typing import Final
 
 import regex
 
-_INVISIBLE: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800\U00016FE4\U0001D159]")
-"""Besides the property and the category: the empty Braille pattern, a Khitan filler and a note without a head, which
-are letters, marks and symbols by their category and have no ink."""
+_INVISIBLE: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800\U00016FE4\U0001D159]|(?!\s)\p{Cc}")
+"""Besides the property, formats, and controls that are no blanks: the empty Braille pattern, a Khitan filler and a note
+without a head, which are letters, marks and symbols by their category and have no ink."""
 _SCRIPTS: Final = """
     Adlam Ahom Anatolian_Hieroglyphs Arabic Armenian Avestan Balinese Bamum Bassa_Vah Batak Bengali Beria_Erfe Bhaiksuki
     Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal Carian Caucasian_Albanian Chakma Cham Cherokee Chorasmian

@@ -1,11 +1,13 @@
 """Reads the YAML files that people write: strictly, into pydantic models, every mistake named with its remedy.
 
-Unknown and repeated keys are refused, and so are aliases, dates, numbers of base 60 and files above the limit.
+Unknown and repeated keys are refused, and so are aliases, dates, numbers that the versions of YAML read differently and
+files above the limit.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from offsetwise import regular_files
 from offsetwise.errors import ConfigError
@@ -21,6 +23,30 @@ from offsetwise.errors import ConfigError
 MAX_BYTES: Final = 1024 * 1024
 MAX_NUMBER: Final = 64
 """Characters of a number."""
+_OF_ONE_VERSION: Final = re.compile(r"[-+]?(0[0-9]+|0b[01_]+|.*_.*)")
+_IN_QUOTES: Final = "Put it in quotes if a text is meant: YAML reads no, on and 1.0 as something else."
+_EXPECTED: Final = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "model_type": "keys with values",
+    "model_attributes_type": "keys with values",
+    "dict_type": "keys with values",
+    "mapping_type": "keys with values",
+    "list_type": "a list",
+    "tuple_type": "a list",
+}
+"""What pydantic expects where a value has another type."""
+_TYPES: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number with a fraction",
+    str: "a text",
+    Mapping: "keys with values",
+    list: "a list",
+}
+"""What YAML reads, in the order to look: a truth value is a number to Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +134,15 @@ class _Loader(yaml.SafeLoader):
 
 def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float:
     # `1:30` is 90 in YAML 1.1, and to read many such digits takes time that grows with the square of their number.
-    if ":" in node.value or len(node.value) > MAX_NUMBER:
-        what = "a number of base 60" if ":" in node.value else f"a number of more than {MAX_NUMBER} characters"
+    # There `010` is 8 and `1_000` is 1000, too; in YAML 1.2 they are 10 and a text.
+    what = (
+        "a number of base 60"
+        if ":" in node.value
+        else f"a number of more than {MAX_NUMBER} characters"
+        if len(node.value) > MAX_NUMBER
+        else _OF_ONE_VERSION.fullmatch(node.value) and "a number that YAML 1.1 and 1.2 read differently"
+    )
+    if what:
         problem = f"{node.value[:20]!r} is {what}, and none is used here; put it in quotes if a text is meant"
         raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
     whole = node.tag == "tag:yaml.org,2002:int"
@@ -158,11 +191,13 @@ def _line(error: Exception) -> str:
 def _yaml_problem(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return str(getattr(error, "problem", None) or "it cannot be parsed")
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"it has the character U+{error.character:04X}, which no YAML may have"
+    return str(getattr(error, "problem", None) or "it cannot be parsed").removeprefix("but ")
 
 
 def _explained(path: Path, error: ValidationError, noun: FileNoun) -> ConfigError:
-    errors = error.errors(include_input=False, include_url=False)
+    errors = error.errors(include_url=False)  # no value is shown, which may be a secret: its type at most
     first = errors[0]
     field = ".".join(str(part) for part in first["loc"]) or "the top level"
     more = f" ({len(errors) - 1:,} more problems.)" if len(errors) > 1 else ""
@@ -190,7 +225,17 @@ def _explained(path: Path, error: ValidationError, noun: FileNoun) -> ConfigErro
                 fix="Give each old topic a new name of its own.",
             )
         case _:
+            reason, fix = _of_value(first)
             return ConfigError(
-                f"{path}: {field} cannot be used: {first['msg']}.{more}",
-                fix=f"Correct the value; {noun.described}",
+                f"{path}: {field} cannot be used: {reason}.{more}", fix=fix or f"Correct the value; {noun.described}"
             )
+
+
+def _of_value(detail: ErrorDetails) -> tuple[str, str]:
+    """Return what is wrong with a value and what to do, if more than to correct it; of the value its type alone."""
+    expected = _EXPECTED.get(detail["type"])
+    if expected is None:
+        return detail["msg"], ""
+    actual = next((name for kind, name in _TYPES.items() if isinstance(detail["input"], kind)), "nothing")
+    is_other = actual in (_TYPES[bool], _TYPES[int], _TYPES[float]) and detail["type"] in ("string_type", "model_type")
+    return f"expected {expected}, found {actual}", _IN_QUOTES if is_other else ""

@@ -51,6 +51,7 @@ SEPARATED = (
     "(ada)",
 )
 UNSEEN = ("\u034f", "\ufe0f", "\U000e01ef", "\u180b", "\u3164", "\uffa0", "\u115f", "\u1160", "\u17b4", "\u2800")
+CONTROLS = ("\0", "\a", "\x1b", "\x7f", "\x9b")
 ALIKE = ("аda", "adа", "ａda", "αda", "𝐚𝐝𝐚", "ａｄａ")
 
 
@@ -187,7 +188,7 @@ class TestASubjectWithSeparators:
     "and `plan/draft.py`",
 )
 class TestACharacterThatNobodySees:
-    @with_cases("unseen", UNSEEN, ids=ascii)
+    @with_cases("unseen", UNSEEN + CONTROLS, ids=ascii)
     def test_in_the_authors_name_bars_them_all_the_same(self, tmp_path: Path, unseen: str) -> None:
         for name in (f"ada{unseen}", f"a{unseen}da", f"{ISSUER} ada{unseen}"):
             barred(by(name), "ada")

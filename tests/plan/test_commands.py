@@ -109,6 +109,30 @@ def test_what_cannot_be_understood_is_refused_and_nothing_is_written(tmp_path: P
     assert not out.exists()
 
 
+@with_cases("time", ["2026-11-21T12:58:00Z", "1999-01-01", "0001-01-01T00:00:00Z"])
+def test_a_cutover_that_has_passed_is_refused_because_retention_takes_nothing_before_it(
+    tmp_path: Path, time: str
+) -> None:
+    out = tmp_path / "plan.json"
+
+    refused = draft(out, "--cutover", time, "--json").refused()
+
+    assert refused["error"] == "PlanError"
+    assert "expected a cutover after the clusters were read, 2026-11-21T12:59:14Z" in refused["problem"]
+    assert not out.exists()
+
+
+@with_cases("name", ["ada\n", "ada\0", "\x1b[0mada", "ada\x7f", "ada\ue000", "ada\u2028"], ids=ascii)
+@with_cases("option", ["--author", "--editor"])
+def test_a_name_with_a_character_that_nobody_sees_is_refused(tmp_path: Path, option: str, name: str) -> None:
+    out = tmp_path / "plan.json"
+
+    refused = draft(out, option, name, "--json").refused()
+
+    assert "expected names whose characters can all be seen" in refused["problem"]
+    assert not out.exists()
+
+
 def test_each_target_that_a_refusal_names_is_one() -> None:
     with pytest.raises(UsageError) as refused:
         options.target("no-target")

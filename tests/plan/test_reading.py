@@ -38,6 +38,10 @@ def first(change: Callable[[PlannedPosition], PlannedPosition]) -> Plan:
     return replace(PLAN, positions=positions, totals=totals_of(positions))
 
 
+def salted(salt: str) -> Plan:
+    return first(lambda one: replace(one, proof=Proof(salt=salt, identity="key and value")))
+
+
 @with_cases(
     ("made", "why"),
     [
@@ -52,6 +56,7 @@ def first(change: Callable[[PlannedPosition], PlannedPosition]) -> Plan:
             "has no position",
         ),
         (first(lambda one: replace(one, end_proof=Proof(salt="ab", identity="key and value"))), "none is pending"),
+        *((salted(salt), "no salt in hex") for salt in ("", "0", "0g", "00 00", "AB", "zz" * 16, "00" * 15 + "0")),
         (first(lambda one: replace(one, override=override(940))), "but 940 was decided"),
         (first(lambda one: replace(one, override=override(950, ""))), "without a reason"),
         (first(lambda one: replace(one, replay=-1)), "negative count"),

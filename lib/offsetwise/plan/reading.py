@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from offsetwise import files
 from offsetwise.engines.registry import engine_of, engines, labels
@@ -14,6 +16,7 @@ from offsetwise.model import (
     AnyPosition,
     CheckpointRequirement,
     CutoverRequirement,
+    LogRange,
     NewSavepoint,
     Plan,
     PlannedPosition,
@@ -29,6 +32,8 @@ from offsetwise.plan.sinks.marking import contradictions as of_marks
 from offsetwise.plan.target import TargetRole, takers_of, takes, target_type
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
+
+_SALT: Final = re.compile("([0-9a-f]{2})+")
 
 
 def plan_bytes(path: Path) -> bytes:
@@ -174,23 +179,13 @@ def _position(position: PlannedPosition) -> Iterator[str]:
     if position.partition < 0 or _negative(position.new_offset) or _negative(position.old_offset):
         yield f"{name} has a negative number, and no position is one"
     chosen = None if position.override is None else position.override.offset
-    old = (
-        position.old_offset,
-        *(point.old for point in position.restart),
-        position.old.log_start,
-        position.old.lso,
-        position.old.hw,
-    )
-    new = (
-        position.new_offset,
-        *(point.new for point in position.restart),
-        position.new.log_start,
-        position.new.lso,
-        position.new.hw,
-    )
+    old = (position.old_offset, *(point.old for point in position.restart), *_bounds(position.old))
+    new = (position.new_offset, *(point.new for point in position.restart), *_bounds(position.new))
     if not (of_one_stream(*old) and of_one_stream(*new, chosen, *position.bounds)):
         yield f"{name} has positions of several streams"
         return
+    if any(proof is not None and not _SALT.fullmatch(proof.salt) for proof in (position.proof, position.end_proof)):
+        yield f"the proof of {name} has no salt in hexadecimal digits, so its records could not be read again"
     if (position.old_offset is None) != (not position.restart):
         yield f"{name} has an old offset without a restart, or the other way round"
     if position.restart and (position.restart[0].old, position.restart[0].new) != (
@@ -208,6 +203,10 @@ def _position(position: PlannedPosition) -> Iterator[str]:
         yield f"{name} was decided without a reason"
     if min(position.replay or 0, position.skip or 0, position.foreign_below or 0) < 0:
         yield f"{name} has a negative count"
+
+
+def _bounds(log: LogRange) -> tuple[AnyPosition | None, ...]:
+    return log.log_start, log.lso, log.hw
 
 
 def _negative(position: AnyPosition | None) -> bool:

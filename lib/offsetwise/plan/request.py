@@ -26,11 +26,13 @@ from offsetwise.model import (
     Target,
     TargetBefore,
     TopicPartition,
+    epoch_ms,
 )
 from offsetwise.plan.repair.kinds import KINDS
 from offsetwise.plan.settings import MarkSettings, Takers, accepted, settings_of
 from offsetwise.plan.target import TargetRole, takers_of, target_type, target_types
 from offsetwise.transactions.report import SinkTransactions
+from offsetwise.wording import utc
 
 _KAFKAS: Final[Mapping[str, str]] = MappingProxyType({})
 """No words but Kafka's."""
@@ -206,7 +208,7 @@ def check_request(request: DraftRequest) -> None:
     if not request.author.strip():
         raise unfit("an author", "none", fix="Say who drafts it: --author NAME.")
     for name in (request.author, *request.editors):
-        if unseen := invisible(name):
+        if unseen := invisible(name) or tuple(character for character in name if not character.isprintable()):
             raise unfit(
                 "names whose characters can all be seen",
                 f"{code_points(unseen)} in {name[:80]!a}",
@@ -253,6 +255,7 @@ def check_readings(comparison: Comparison, migration: Migration, request: DraftR
             "none",
             fix="Leave --require out: the job has read nothing behind which the old logs could grow.",
         )
+    _check_start(request.cutover_ms, read_ms=epoch_ms(new.taken_at))
     rewind_to = request.rewind_to
     if rewind_to is not None and any(
         row.restart and row.restart[0].batch != rewind_to for row in comparison.partitions
@@ -261,6 +264,16 @@ def check_readings(comparison: Comparison, migration: Migration, request: DraftR
             f"the positions after batch {rewind_to}",
             "those of another",
             fix=f"Draft it without a comparison: the checkpoint is compared as of batch {rewind_to} then.",
+        )
+
+
+def _check_start(cutover_ms: int | None, *, read_ms: int) -> None:
+    """Refuse a time to start that has passed: retention takes nothing before it, whatever it takes."""
+    if cutover_ms is not None and cutover_ms < read_ms:
+        raise unfit(
+            f"a cutover after the clusters were read, {utc(read_ms)}",
+            utc(cutover_ms),
+            fix="Name the time at which the job is to start, with its zone, such as 2026-11-21T12:00:00Z; or none.",
         )
 
 

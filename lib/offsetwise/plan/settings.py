@@ -165,7 +165,7 @@ def accepted_keys(takers: Takers) -> str:
     'no key, for starting-offsets takes none'
     """
     keys = [f"{key}={value} ({meaning})" for key, value, meaning in _declared(takers)]
-    return f"no key, for {' and '.join(takers)} takes none" if not keys else ", ".join(keys)
+    return f"no key, for {' and '.join(takers)} takes none" if not keys else ", ".join(dict.fromkeys(keys))
 
 
 def _fix(takers: Takers, values: Recorded) -> str:

@@ -210,7 +210,7 @@ def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
     surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in count.read and here[j] not in unread), 0)
     all_seen = count.stretch.whole_right and not count.lost_after
     # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
-    ordered = highest < len(here) and count.position >= count.old.start
+    ordered = highest < len(here) and count.position >= count.old.start and not count.unfound_before(here[highest])
     if ordered and (trimmed or all_seen):
         # What is gone lay below the position: none of the unexplained records below the unread ones
         # is one that the job has yet to read.

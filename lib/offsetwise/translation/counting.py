@@ -96,6 +96,14 @@ class Count:
         """Unread records without a copy here."""
         return Counter({h: count - self.present[h] for h, count in self.unread.items() if count > self.present[h]})
 
+    def unfound_before(self, identity: Hashable) -> bool:
+        """Whether an unread record before the first unread one of that identity has no copy here.
+
+        A mirror may have changed it, a header or the value: then its copy stands below that record's, unexplained.
+        """
+        before = takewhile(lambda h: h != identity, self.old.identities[self.split : self.stretch.old_to])
+        return not self.unfound.keys().isdisjoint(before)
+
     @cached_property
     def need(self) -> dict[Hashable, int]:
         """How many copies of each unread record must lie at or above the cut."""

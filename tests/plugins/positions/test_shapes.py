@@ -224,6 +224,24 @@ BAD: Final[list[tuple[str, str, str]]] = [
         json.dumps(segment(0, 3, start=0, end=5) | {"segment.realtime.status": "COMMITTING"}),
         "DONE or IN_PROGRESS, found .* 'COMMITTING'",
     ),
+    (
+        "kafka-consumer-groups-csv",
+        "orders,0,1050\norders,1,95",
+        "expected a line break behind the last line, found none",
+    ),
+    ("kafka-consumer-groups-csv", "etl,orders,0,1050\netl,orders,1,9", "expected a line break behind the last line"),
+    (
+        "positions",
+        "\nGROUP  TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG\netl  orders  0  1,050  1,100  50\n",
+        "found the table that the tool prints without --export",
+    ),
+    ("positions", "GROUP TOPIC PARTITION NEW-OFFSET\netl orders 0 1050\n", "prints without --export"),
+    (
+        "mirror-checkpoints",
+        "Checkpoint{consumerGroupId=a, topicPartition=orders-0, upstreamOffset=1, downstreamOffset=1, metadata=b, "
+        "topicPartition=orders-1, upstreamOffset=9, downstreamOffset=9, metadata=}",
+        "line 1: expected Checkpoint",
+    ),
     ("hudi", "orders,0:1050,1", "expected PARTITION:OFFSET, found '1'"),
     ("hudi", "orders,0:1,0:2", "found orders-0 at 1 and at 2"),
     ("flink-specific-offsets:orders", "partition:0,offset:1;partition:0,offset:2", "found orders-0 at 1 and at 2"),
@@ -269,7 +287,7 @@ def test_what_cannot_be_used_is_said_and_nothing_of_the_file_is_used(
         read_checkpoint(written(tmp_path, text, part))
 
     assert caught.value.problem.endswith("No position was used.")
-    assert caught.value.fix == SHAPES[named(part)[0]].take
+    assert caught.value.fix == SHAPES[named(part)[0] or "kafka-consumer-groups-csv"].take
 
 
 @with_cases("bad", ["1050.5", "1.05e3", "9223372036854775808", "-3", "١٠٥٠", "0x41a"])

@@ -51,10 +51,7 @@ def read_positions(uri: str, engine: str, *, roots: Sequence[str] | None = None)
     try:
         sources = _sources(shape, shape.rows(text, word))
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(
-            f"{uri}: expected {shape.title} ({shape.name}), of which every position can be used: {error}. {_NOTHING}",
-            fix=shape.take,
-        ) from error
+        raise CheckpointError(f"{uri}: {_unusable(shape, error)}. {_NOTHING}", fix=shape.take) from error
     return Checkpoint(
         uri=uri,
         engine=engine,
@@ -64,6 +61,13 @@ def read_positions(uri: str, engine: str, *, roots: Sequence[str] | None = None)
         pins=((file.rpartition("/")[2], hashlib.sha256(data).hexdigest()),),
         details=PositionsDetails(),
     )
+
+
+def _unusable(shape: Shape, error: Exception) -> str:
+    why = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        why = f"expected UTF-8, found other bytes at position {error.start}"
+    return f"expected {shape.title} ({shape.name}), of which every position can be used: {why}"
 
 
 def _shape(uri: str, file: str, name: str, data: bytes) -> Shape:

@@ -37,6 +37,8 @@ _CSV: Final = re.compile(
 """A first line that ends with two numbers."""
 _NAMES_OF_COLUMNS: Final = re.compile(rb"\s*([a-z_]+,)?topic,partition,[a-z_-]+\s*(\r?\n|\Z)", re.IGNORECASE)
 """A first line that the tool does not write, and people do."""
+_TABLE: Final = re.compile(rb"\s*(GROUP\s+)?TOPIC\s+PARTITION\s+(CURRENT|NEW)-OFFSET\b")
+"""What the tool prints for people: by `--describe`, and by `--reset-offsets` without `--export`."""
 _HUDI: Final = re.compile(rb"\s*[a-zA-Z0-9._-]+,[^,:\s]*:[^,:\s]*\s*(,|\Z)")
 _FLINK: Final = re.compile(rb"scan\.startup\.specific-offsets|\s*partition:")
 _OPTION: Final = re.compile(r"'(topic|scan\.startup\.specific-offsets)'\s*=\s*'([^']*)'")
@@ -45,6 +47,8 @@ _CHECKPOINT: Final = re.compile(
     r"Checkpoint\{consumerGroupId=(.*), topicPartition=([a-zA-Z0-9._-]{1,249})-([0-9]{1,10}), "
     r"upstreamOffset=(-?[0-9]{1,20}), downstreamOffset=-?[0-9]{1,20}, meta(?:ta)?data=.*\}"
 )
+_OF_PARTITION: Final = ", topicPartition="
+"""A line that has it in a group's name or a metadata, too, can be read in two ways."""
 _PLAIN_TO: Final = 24
 """Up to so many characters Jackson looks whether a value needs quotes; longer ones get them always."""
 _FIRST_PLAIN: Final = "-"
@@ -53,8 +57,7 @@ _FIRST_PLAIN: Final = "-"
 
 def _columns(data: bytes, word: str) -> Iterator[Row]:
     """Read `topic,partition,offset` or `group,topic,partition,offset`; of a WORD the lines of that group alone."""
-    if _NAMES_OF_COLUMNS.match(data):
-        raise ValueError("line 1: expected topic,partition,offset of a position, found the names of the columns")
+    _refuse_other_texts(data)
     reading = csv.reader(StringIO(data.decode(), newline=""), strict=True)
     width, topics, groups = 0, dict[str, str](), dict[str, str]()
     try:
@@ -78,6 +81,16 @@ def _columns(data: bytes, word: str) -> Iterator[Row]:
         raise ValueError(f"line {reading.line_num:,}: {error}") from error
     if word and word not in groups:
         raise ValueError(f"expected lines of the group {word!r}, found {', '.join(map(repr, groups)) or 'no group'}")
+
+
+def _refuse_other_texts(data: bytes) -> None:
+    if _NAMES_OF_COLUMNS.match(data):
+        raise ValueError("line 1: expected topic,partition,offset of a position, found the names of the columns")
+    if _TABLE.match(data):
+        raise ValueError("expected topic,partition,offset, found the table that the tool prints without --export")
+    if data.strip() and not data.endswith((b"\n", b"\r")):
+        # The tool ends every line: of one that is cut, the digits that are left are another offset.
+        raise ValueError("expected a line break behind the last line, found none: the file may be cut")
 
 
 def _quoted(text: str) -> str:
@@ -162,7 +175,7 @@ def _checkpoints(data: bytes, word: str) -> Iterator[Row]:
             continue
         match = _CHECKPOINT.fullmatch(line.strip())
         try:
-            if match is None or not match[2].startswith(word):
+            if match is None or not match[2].startswith(word) or line.count(_OF_PARTITION) > 1:
                 raise ValueError(
                     f"expected Checkpoint{{consumerGroupId=…, topicPartition={word}…, upstreamOffset=…, "
                     f"downstreamOffset=…, metadata=…}}, found {line.strip()[:80]!r}"
@@ -180,7 +193,7 @@ def _checkpoints(data: bytes, word: str) -> Iterator[Row]:
 GROUPS: Final = Shape(
     name="kafka-consumer-groups-csv",
     title="what kafka-consumer-groups --export prints",
-    fits=lambda data: (_CSV.match(data) or _NAMES_OF_COLUMNS.match(data)) is not None,
+    fits=lambda data: any(first.match(data) for first in (_CSV, _NAMES_OF_COLUMNS, _TABLE)),
     rows=_columns,
     take="Take it again: kafka-consumer-groups --bootstrap-server OLD --reset-offsets --to-current --all-topics "
     "--group GROUP --export > FILE, while the group has no member.",
