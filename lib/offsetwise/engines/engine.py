@@ -5,17 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import Pattern
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from offsetwise.engines.batch_files import BatchFiles
 from offsetwise.engines.repaired import Repaired
 from offsetwise.model import BatchSource, Checkpoint, Details, RetainedCheckpoint
-from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, Tree
+
+V_co = TypeVar("V_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """What is asked of an engine when one of its checkpoints is read as it stands now."""
+
+    uri: str
+    """What was asked for: the folder, or the engine's `file` in it."""
+    folder: Tree | None
+    """What is at the URI, open; None of a URI that is no path."""
+    entries: tuple[Entry, ...] | None
+    """What stands in the folder, with details; None where the engine's `file` was asked for."""
+    roots: Sequence[str] | None
+    """The folders that may be read; None when a person named the path."""
+    history: int
+    """How many of the newest entries to read of a history that the engine keeps beside the restart; 0 for none."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """What was asked for of the engine's own `options`, by their names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOption(Generic[V_co]):
+    """What can be asked for when checkpoints of one engine are read; with any other engine it is refused."""
+
+    name: str
+    """As in `ReadRequest.options`."""
+    asked: str
+    """What was done by who asks for it, as a part of a sentence: "uids of operators were named"."""
+    given: str
+    """What is left away by who does not, with the article: "the uids"."""
+    default: V_co
+    """What holds where nobody asks for it."""
+    parse: Callable[[object], V_co]
+    """Returns what a given value means."""
+
+    def of(self, request: ReadRequest) -> V_co:
+        return self.parse(request.options[self.name]) if self.name in request.options else self.default
 
 
 class ReadsCheckpoint(Protocol):
-    """Reads one checkpoint."""
+    """Reads one checkpoint, as an engine did before there were a `ReadRequest` and options of its own."""
 
     def __call__(
         self,
@@ -26,18 +64,18 @@ class ReadsCheckpoint(Protocol):
         roots: Sequence[str] | None,
         batches: int,
         uids: Sequence[str],
-        committer: Table | None,
+        committer: None,
     ) -> Checkpoint:
         """Read a checkpoint as it stands now.
 
         Args:
-            uri: What was asked for: the folder, or the engine's `file` in it.
-            folder: What is at the URI, open; None of a URI that is no path.
-            entries: What stands in the folder, with details; None where the engine's `file` was asked for.
-            roots: The folders that may be read; None when a person named the path.
-            batches: How many of the newest retained batches to read, of an engine that works in batches.
-            uids: Uids of operators as a person knows them; empty unless the engine `has_uids`.
-            committer: The table that holds the ends of batches; None unless the engine `has_committer`.
+            uri: As in a `ReadRequest`.
+            folder: As there.
+            entries: As there.
+            roots: As there.
+            batches: Its `history`.
+            uids: Empty: an option of Flink's.
+            committer: None: an option of Spark's.
 
         Raises:
             StorageError: It cannot be read.
@@ -146,7 +184,13 @@ class CheckpointEngine(Engine):
     """What an id in `Checkpoint.job_id` is the id of."""
     source_name: Pattern[str]
     """What a source may be called in a plan, in which nothing is a path; matched in full."""
-    read: ReadsCheckpoint
+    reader: Callable[[ReadRequest], Checkpoint] | None = None
+    """Reads one of its checkpoints as it stands now. Raises StorageError where it cannot be read, CheckpointError where
+    it cannot be used."""
+    read: ReadsCheckpoint | None = None
+    """What reads them where there is no `reader`, as in distributions that were built before there were any."""
+    options: tuple[ReadOption[object], ...] = ()
+    """What its `reader` can be asked for."""
     recognises: Callable[[Sequence[Entry]], bool] = _no_folder
     """Whether a folder with these names is one of its checkpoints."""
     details: type[Details] = Details
@@ -171,10 +215,6 @@ class CheckpointEngine(Engine):
     """What the names of the consumer groups begin with that its jobs read with and never commit to; empty for none."""
     commits_to_group: bool = False
     """Whether its jobs may commit their positions to a consumer group of the operator's naming."""
-    has_uids: bool = False
-    """Whether its operators have uids that people know them by."""
-    has_committer: bool = False
-    """Whether connectors of its jobs may keep the ends of their batches in a table of DynamoDB."""
     schemes: frozenset[str] = frozenset()
     """Schemes of URIs that are no paths and name one of its checkpoints."""
     reads_files: bool = False
@@ -196,3 +236,20 @@ class CheckpointEngine(Engine):
     newer: Callable[[str, int, Iterable[str]], tuple[int | None, bool]] = _none_newer
     """The number of the newest checkpoint of its job, None where none is newer; and whether the job's folder was
     looked through. Given are its URI, its number, and other places to look for that folder."""
+
+    def checkpoint(self, request: ReadRequest) -> Checkpoint:
+        """Read one of its checkpoints.
+
+        Raises:
+            StorageError: It cannot be read.
+            CheckpointError: It cannot be used.
+            TypeError: The engine has nothing to read with.
+        """
+        if self.reader is not None:
+            return self.reader(request)
+        if self.read is None:
+            raise TypeError(f"The engine {self.name} has neither `reader` nor `read`")
+        asked = request
+        return self.read(
+            asked.uri, asked.folder, asked.entries, roots=asked.roots, batches=asked.history, uids=(), committer=None
+        )
