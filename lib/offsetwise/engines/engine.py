@@ -98,6 +98,10 @@ class Parts(Protocol):
         """
 
 
+def _no_repairs(checkpoint: Checkpoint) -> tuple[tuple[str, Mapping[str, str]], ...]:  # noqa: ARG001 - as above
+    return ()
+
+
 def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:  # noqa: ARG001 - as of most
     return (uri,)
 
@@ -211,6 +215,8 @@ class CheckpointEngine(Engine):
     """A file whose path may be given in place of its folder's."""
     repair: Callable[[FolderReader, str, Mapping[str, str]], Repaired] | None = None
     """Decides a repair of one of its checkpoints, of a kind and with its settings; None where there is none."""
+    repairs_to_try: Callable[[Checkpoint], Iterable[tuple[str, Mapping[str, str]]]] = _no_repairs
+    """Which kinds of repair may mend a checkpoint, each with settings to try it with."""
     own_groups: str = ""
     """What the names of the consumer groups begin with that its jobs read with and never commit to; empty for none."""
     commits_to_group: bool = False

@@ -42,7 +42,7 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     old one's. Each end must be known on both clusters for the second: a checkpoint read after the old cluster moved on
     would look the same for single partitions.
     """
-    again = None if case.checkpoint is None else case.checkpoint.details.reruns_batch
+    again = None if case.checkpoint is None else case.checkpoint.details.progress.again
     pending = [row for row in case.rows if len(row.restart) > 1]
     backward = [row for row in pending if row.restart[-1].old < row.restart[0].old]
     if backward:
@@ -92,9 +92,9 @@ def pending_batch(case: MigrationCase) -> Iterator[str]:
     lacks_files = checkpoint_damaged.code in codes and pending_batch.code not in codes
     if lacks_files or any(describe(code).continuing for code in codes):
         return  # it does not run again as it is
-    committed = case.checkpoint.details.last_committed_batch
+    committed = case.checkpoint.details.progress.committed
     last = "no batch was committed" if committed is None else f"batch {committed} is the last committed one"
-    yield (f"Batch {case.checkpoint.details.reruns_batch} was planned and not committed, and will run again; {last}.")
+    yield (f"Batch {case.checkpoint.details.progress.again} was planned and not committed, and will run again; {last}.")
 
 
 @finding(

@@ -207,10 +207,8 @@ def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource])
 
 def left_out(comparison: Comparison) -> int | None:
     """Return the polluted batch that an edit leaves out; None where no batch is known to be polluted."""
-    if comparison.checkpoint is None or comparison.checkpoint.details.reruns_batch is None:
-        return None
     polluted = any(finding.code == checkpoint_polluted.code for finding in comparison.findings)
-    return comparison.checkpoint.details.reruns_batch if polluted else None
+    return comparison.checkpoint.details.progress.again if polluted and comparison.checkpoint is not None else None
 
 
 def _reasons(way: Way, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from offsetwise.plugins.spark.engine.folder import instead, is_checkpoint
 from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, parse_commit, parse_offsets
 from offsetwise.plugins.spark.engine.releases.flows import LEVELS, ROOT, newest_of_flows, superseded
-from offsetwise.plugins.spark.engine.repairs.kinds import repair
+from offsetwise.plugins.spark.engine.repairs.kinds import repair, repairs_to_try
 from offsetwise.storage.dynamodb import Table, tables_at
 from offsetwise.storage.folders import FolderReader, open_tree
 
@@ -25,7 +25,7 @@ LOGS: Final = ("offsets", "commits")
 
 def reading(folder: FolderReader, checkpoint: Checkpoint) -> CheckpointReading:
     times = _times(folder)
-    planned = f"offsets/{checkpoint.details.last_planned_batch}"
+    planned = f"offsets/{checkpoint.details.progress.planned}"
     return CheckpointReading(
         checkpoint=checkpoint,
         read_at_ms=int(time.time() * 1000),
@@ -122,6 +122,7 @@ SPARK: Final = CheckpointEngine(
     details=SparkDetails,
     reading=reading,
     repair=repair,
+    repairs_to_try=repairs_to_try,
     instead=instead,
     deeper={ROOT: LEVELS},
     newest=newest_of_flows,
