@@ -105,10 +105,10 @@ def test_uids_are_refused_for_a_spark_checkpoint() -> None:
 
 
 def _of_depth(asked: ReadRequest) -> Checkpoint:
-    return replace(_toy(asked), job_id=str(DEPTH.of(asked)))
+    assert TOY.reader is not None
+    return replace(TOY.reader(asked), job_id=str(DEPTH.of(asked)))
 
 
-_toy = TOY.checkpoint
 DEPTH: Final[ReadOption[int]] = ReadOption(
     name="depth", asked="a depth was given", given="the depth", default=3, parse=lambda given: int(str(given))
 )

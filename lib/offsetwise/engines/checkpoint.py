@@ -61,8 +61,12 @@ def read_checkpoint(
     """
     engine, folder, entries = _at(uri, roots)
     _require_options(uri, engine, options)
-    asked = ReadRequest(uri=uri, folder=folder, entries=entries, roots=roots, history=history, options=options)
-    read = engine.checkpoint(asked)
+    if engine.reader is not None:
+        read = engine.reader(
+            ReadRequest(uri=uri, folder=folder, entries=entries, roots=roots, history=history, options=options)
+        )
+    else:
+        read = engine.read(uri, folder, entries, roots=roots, batches=history, uids=(), committer=None)
     return read if folder is None else replace(read, endpoint=folder.endpoint)
 
 

@@ -83,6 +83,10 @@ class ReadsCheckpoint(Protocol):
         """
 
 
+def _without_reader(uri: str, *_: object, **__: object) -> Checkpoint:
+    raise TypeError(f"{uri}: its engine has neither `reader` nor `read`")
+
+
 def _no_retained(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:  # noqa: ARG001
     return ()
 
@@ -191,7 +195,7 @@ class CheckpointEngine(Engine):
     reader: Callable[[ReadRequest], Checkpoint] | None = None
     """Reads one of its checkpoints as it stands now. Raises StorageError where it cannot be read, CheckpointError where
     it cannot be used."""
-    read: ReadsCheckpoint | None = None
+    read: ReadsCheckpoint = _without_reader
     """What reads them where there is no `reader`, as in distributions that were built before there were any."""
     options: tuple[ReadOption[object], ...] = ()
     """What its `reader` can be asked for."""
@@ -242,20 +246,3 @@ class CheckpointEngine(Engine):
     newer: Callable[[str, int, Iterable[str]], tuple[int | None, bool]] = _none_newer
     """The number of the newest checkpoint of its job, None where none is newer; and whether the job's folder was
     looked through. Given are its URI, its number, and other places to look for that folder."""
-
-    def checkpoint(self, request: ReadRequest) -> Checkpoint:
-        """Read one of its checkpoints.
-
-        Raises:
-            StorageError: It cannot be read.
-            CheckpointError: It cannot be used.
-            TypeError: The engine has nothing to read with.
-        """
-        if self.reader is not None:
-            return self.reader(request)
-        if self.read is None:
-            raise TypeError(f"The engine {self.name} has neither `reader` nor `read`")
-        asked = request
-        return self.read(
-            asked.uri, asked.folder, asked.entries, roots=asked.roots, batches=asked.history, uids=(), committer=None
-        )

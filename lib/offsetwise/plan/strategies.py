@@ -7,7 +7,6 @@ from shlex import quote
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import describe, worded
-from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.target_position import replay_not_tolerated
 from offsetwise.model import CheckpointSource, Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import engine_like, moving_of, rewinding_of, starting_offsets_of
@@ -206,8 +205,8 @@ def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource])
 
 
 def left_out(comparison: Comparison) -> int | None:
-    """Return the polluted batch that an edit leaves out; None where no batch is known to be polluted."""
-    polluted = any(finding.code == checkpoint_polluted.code for finding in comparison.findings)
+    """Return the number of what was planned and an edit leaves out; None where nothing is known to be wrong with it."""
+    polluted = any(describe(finding.code).of_pending for finding in comparison.findings)
     return comparison.checkpoint.details.progress.again if polluted and comparison.checkpoint is not None else None
 
 
