@@ -58,7 +58,7 @@ class FleetRow:
             return FleetVerdict.UNREADABLE
         if any(severity_of(problem.code) is Severity.BLOCKS for problem in self.read.problems):
             return FleetVerdict.PROBLEMS
-        return FleetVerdict.RESTARTABLE if self.read.details.reruns_batch is None else FleetVerdict.PENDING
+        return FleetVerdict.RESTARTABLE if self.read.details.progress.again is None else FleetVerdict.PENDING
 
     @property
     def warned(self) -> bool:
@@ -87,8 +87,7 @@ class FleetRow:
         """
         if self.checkpoint is None:
             return None
-        committed = self.checkpoint.details.last_committed_batch
-        return next((batch.timestamp_ms for batch in self.checkpoint.details.batches if batch.id == committed), None)
+        return self.checkpoint.restart_planned_ms
 
     @property
     def topics(self) -> tuple[tuple[str, int], ...]:

@@ -103,7 +103,7 @@ def drafted(
     made = plan_of(
         *positions,
         rewind_to=rewind_to,
-        dropped_batch=read.details.reruns_batch if polluted and rewind_to is None else None,
+        dropped_batch=read.details.progress.again if polluted and rewind_to is None else None,
     )
     required = CheckpointRequirement.of(read)
     return replace(made, requirements=replace(made.requirements, checkpoint=required))
@@ -113,9 +113,9 @@ def _at_restart(read: Checkpoint, polluted: bool) -> list[tuple[str, str, int, t
     made = []
     for source in read.sources:
         for one in source.positions:
-            points = [RestartPoint(batch=read.details.last_committed_batch, old=one.offset, new=None)]
+            points = [RestartPoint(batch=read.details.progress.committed, old=one.offset, new=None)]
             if one.planned_offset is not None and not polluted:
-                points.append(RestartPoint(batch=read.details.reruns_batch, old=one.planned_offset, new=None))
+                points.append(RestartPoint(batch=read.details.progress.again, old=one.planned_offset, new=None))
             made.append((source.id, one.topic, one.partition, tuple(points)))
     return made
 

@@ -92,7 +92,7 @@ class SinkReader(ValueReader):
             for each in made.transactions
             for at in each.partitions
         }
-        read = read_checkpoint(SAVEPOINT, batches=0)
+        read = read_checkpoint(SAVEPOINT, history=0)
         return draft_settling(read, counted(made, held), MIGRATION, request, drafted_at=time_of(NOW))
 
 

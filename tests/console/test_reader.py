@@ -70,7 +70,7 @@ def test_two_migrations_of_one_name_stay_apart(tmp_path: Path) -> None:
 
 def test_the_checkpoint_is_readable_without_a_cluster(tmp_path: Path) -> None:
     found = Reader((migration(tmp_path),)).checkpoint_reading("mine", "orders", None, no_progress).checkpoint
-    assert found.details.last_committed_batch == 6
+    assert found.details.progress.committed == 6
 
 
 def test_a_checkpoint_that_is_gone_is_told(tmp_path: Path) -> None:

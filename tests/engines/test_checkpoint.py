@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from offsetwise import files
 from offsetwise.engines.checkpoint import read_checkpoint
+from offsetwise.engines.engine import ReadOption, ReadRequest
 from offsetwise.engines.rows import encode, read_one
 from offsetwise.errors import CheckpointError, NotACheckpointError
+from offsetwise.model import Checkpoint
 from offsetwise.pipeline.fleet_rows import decode
 from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.registry import ENGINES
 from tests.plugins.flink.files import (
     Op,
     absolute,
@@ -26,6 +32,9 @@ from tests.plugins.flink.files import (
     subtask,
 )
 from tests.plugins.spark.folders import FLINK_NAMES, NAMES, SAMPLES, write
+from tests.third_party.test_plugin import PLUGIN
+from tests.toys.engine.engine import TOY
+from tests.toys.test_engine import toy
 from tests.with_cases import with_cases
 
 JOB = "0123456789abcdef0123456789abcdef"
@@ -92,7 +101,46 @@ def test_state_outside_the_folder_is_read_below_the_folder_above_or_the_roots_on
 
 def test_uids_are_refused_for_a_spark_checkpoint() -> None:
     with pytest.raises(CheckpointError, match="expected a Flink checkpoint or savepoint, since uids"):
-        read_checkpoint(str(SAMPLES / NAMES[0]), uids=["x"])
+        read_checkpoint(str(SAMPLES / NAMES[0]), options={"uids": ["x"]})
+
+
+def _of_depth(asked: ReadRequest) -> Checkpoint:
+    assert TOY.reader is not None
+    return replace(TOY.reader(asked), job_id=str(DEPTH.of(asked)))
+
+
+DEPTH: Final[ReadOption[int]] = ReadOption(
+    name="depth", asked="a depth was given", given="the depth", default=3, parse=lambda given: int(str(given))
+)
+DEEP: Final = replace(TOY, what="a deep toy", reader=_of_depth, options=(DEPTH,))
+
+
+def test_an_engine_has_options_of_its_own_which_others_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENGINES, "toy", lambda: DEEP)
+    folder = str(toy(tmp_path))
+
+    assert read_checkpoint(folder).job_id == "3"
+    assert read_checkpoint(folder, options={"depth": "5"}).job_id == "5"
+    with pytest.raises(CheckpointError, match="expected a deep toy, since a depth was given, found a Flink") as caught:
+        read_checkpoint(str(SAMPLES / "flink-1.20"), options={"depth": 5})
+    assert caught.value.fix == "Leave the depth away for a Flink checkpoint."
+
+
+def test_an_option_that_no_engine_has_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="since 'dept' was asked for, found the checkpoint folder of a Spark"):
+        read_checkpoint(str(SAMPLES / NAMES[0]), options={"dept": 5})
+
+
+def test_an_engine_that_was_built_before_there_were_options_is_asked_as_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(PLUGIN)
+    monkeypatch.setitem(ENGINES, "tally", lambda: import_module("offsetwise_bookmarks.engine").TALLY)
+    folder = str(write({"positions.tally": b"orders 0 7\n"}, tmp_path / "tally"))
+
+    assert positions(read_checkpoint(folder)) == {("orders", 0): 7}
+    with pytest.raises(CheckpointError, match="since uids of operators were named, found the folder of a Tally job"):
+        read_checkpoint(folder, options={"uids": ["x"]})
 
 
 def test_a_savepoint_reads_the_same_after_it_was_moved(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,12 +10,10 @@ from typing import Final
 import pytest
 
 from offsetwise.engines.checkpoint import parts_of, read_checkpoint
-from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.engine import CheckpointEngine, ReadRequest
 from offsetwise.errors import NotACheckpointError
 from offsetwise.model import Checkpoint, CheckpointSource
 from offsetwise.registry import ENGINES
-from offsetwise.storage.dynamodb import Table
-from offsetwise.storage.folders import Entry, Tree
 from offsetwise.workflow.scenes import digests
 from tests.plugins.kinesis.test_checkpoints import DATA
 from tests.toys.engine.engine import TOY
@@ -24,18 +21,9 @@ from tests.toys.engine.engine import TOY
 LEASES: Final = DATA / "kcl" / "2.7.2-two-shards.json"
 
 
-def _read(
-    uri: str,
-    folder: Tree | None,  # noqa: ARG001 - every engine's
-    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
-    *,
-    roots: Sequence[str] | None,  # noqa: ARG001 - as above
-    batches: int,  # noqa: ARG001 - as above
-    uids: Sequence[str],  # noqa: ARG001 - as above
-    committer: Table | None,  # noqa: ARG001 - as above
-) -> Checkpoint:
+def _read(asked: ReadRequest) -> Checkpoint:
     return Checkpoint(
-        uri=uri,
+        uri=asked.uri,
         engine="ledger",
         job_id=None,
         restart="It goes on.",
@@ -55,7 +43,7 @@ LEDGER: Final = replace(
     what="a ledger",
     source_name=re.compile("ledger"),
     recognises=lambda entries: not entries,
-    read=_read,
+    reader=_read,
     reads_files=True,
     recognises_file=_takes,
 )

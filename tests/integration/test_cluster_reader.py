@@ -221,8 +221,7 @@ def test_the_reader_agrees_with_a_running_mirrormaker(lab: Lab) -> None:
     assert theirs == ours
     index = SyncIndex.of(flow.syncs)
     for position in positions:
-        bracket = index.bracket(topic, 0, position, new)
-        assert bracket is not None
+        bracket, *_ = index.brackets_by_run(topic, 0, position, new)
         assert bracket.lo is not None
         assert bracket.hi is not None
         assert (ours[position] or 0) <= bracket.lo <= position - 100 <= bracket.hi

@@ -149,7 +149,7 @@ class TestExpand:
         (only,) = expand([f"{tmp_path}/{name}"])
 
         assert only == f"{tmp_path}/{name}"
-        assert read_checkpoint(only).details.last_committed_batch == 0
+        assert read_checkpoint(only).details.progress.committed == 0
 
     def test_never_takes_a_name_with_pattern_characters_inside_roots(self, tmp_path: Path) -> None:
         for name in ("a1", "a[1]"):

@@ -251,7 +251,7 @@ def fleet_of_a_text(scene: Scene) -> Steps:
 SPARK = "engines/checkpoint.py::"
 
 
-@walk(SPARK + "read_checkpoint", "Omit the uids")
+@walk(SPARK + "_require_options", "for a")
 def uids_of_spark(scene: Scene) -> Steps:
     folder = sample(scene).parent / "checkpoints" / "orders"
     return Steps(
@@ -261,7 +261,7 @@ def uids_of_spark(scene: Scene) -> Steps:
     )
 
 
-@walk(SPARK + "_committer", "Omit the table")
+@walk(SPARK + "_require_options", "for a")
 def committer_table_of_flink(scene: Scene) -> Steps:
     folder = sample(scene, "sample_flink").parent / "checkpoints"
     path = next(folder.glob("savepoint-*"))

@@ -46,11 +46,13 @@ def partition(module: str, function: str, words: str, before: str, after: Case) 
     corrected(f"findings/{module}.py::{function}", words, function, lambda: judge(given), lambda: judge(after))
 
 
-def whole(function: str, words: str, before: str, after: MigrationCase) -> None:
+def whole(
+    function: str, words: str, before: str, after: MigrationCase, *, module: str = "findings/migration.py"
+) -> None:
     """Add a walk of a finding about the migration."""
     given, _, _ = of_migrations.FIRES[before]
     corrected(
-        f"findings/migration.py::{function}",
+        f"{module}::{function}",
         words,
         function,
         lambda: judge_migration(given),
@@ -196,11 +198,13 @@ partition(
 )
 
 # The migration.
+OF_SPARK = "plugins/spark/engine/findings.py"
 whole(
     "checkpoint_polluted",
     "Drop the last planned batch",
     "pending batch goes backwards",
     migration(rows=(row(restart=ROW.restart),)),
+    module=OF_SPARK,
 )
 whole(
     "cluster_unclear",
@@ -208,7 +212,7 @@ whole(
     "either cluster fits",
     migration(belongs_to=BelongsTo(cluster=Cluster.OLD, reason="stated in the migration file")),
 )
-whole("pending_batch", "Best let it commit", "batch planned, not committed", migration())
+whole("pending_batch", "Best let it commit", "batch planned, not committed", migration(), module=OF_SPARK)
 whole(
     "reader_suspected",
     "Stop the job, then compare again",

@@ -19,7 +19,7 @@ from offsetwise.plan.target import target_type
 from offsetwise.plugins.kinesis.stream.tables import DynamoTable
 from offsetwise.plugins.kinesis.targets.kcl.creation import create, require_none, require_own
 from offsetwise.plugins.kinesis.targets.kcl.leases import require_stopped
-from offsetwise.plugins.kinesis.targets.kcl.spec import KCL_2, read_leases
+from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseChange, LeaseTable
 from offsetwise.plugins.kinesis.targets.kcl_leases.writer import LeaseWriter
 from offsetwise.targets import StartingPosition
@@ -55,7 +55,7 @@ def _table(scene: Scene, *, there: bool = False, endpoint: str | None = None) ->
         scene.patch.setenv(name, "test")
     table = LeaseTable(config(endpoint or _server()), f"walk-{next(_names)}")
     if there:
-        create(table, KCL_2, None, lambda _: None)
+        create(table, "2", None, lambda _: None)
     return table
 
 
@@ -109,7 +109,7 @@ def table_of_somebody_else(scene: Scene) -> Steps:
 @walk(TABLE + "_ask", "Once it is at rest, compare again, and draft the plan from what is there")
 def table_in_use(scene: Scene) -> Steps:
     table = _table(scene, there=True)
-    return Steps(lambda: table.create(KCL_2), lambda: None, lambda: read_leases(table))
+    return Steps(lambda: table.create("2"), lambda: None, lambda: read_leases(table))
 
 
 @walk(TABLE + "_ask", "Try again: the same command continues from here")
@@ -117,13 +117,13 @@ def creation_refused_for_now(scene: Scene) -> Steps:
     table = _table(scene)
     switch = _refusing(table, "LimitExceededException")
     next(switch)
-    return Steps(lambda: table.create(KCL_2), lambda: next(switch))
+    return Steps(lambda: table.create("2"), lambda: next(switch))
 
 
 @walk(TABLE + "_ask", "Check network, endpoint and credentials, then run the same command again")
 def creation_that_nobody_hears(scene: Scene) -> Steps:
     table = _table(scene)
-    return Steps(lambda: _elsewhere(table).create(KCL_2), lambda: None, lambda: table.create(KCL_2))
+    return Steps(lambda: _elsewhere(table).create("2"), lambda: None, lambda: table.create("2"))
 
 
 @walk(TABLE + "_unanswered", "it looks at the table first, and continues from there")
@@ -131,7 +131,7 @@ def reply_to_creation_lost(scene: Scene) -> Steps:
     table = _table(scene)
     switch = _refusing(table, "InternalServerError")
     next(switch)
-    return Steps(lambda: table.create(KCL_2), lambda: next(switch), lambda: create(table, KCL_2, None, lambda _: None))
+    return Steps(lambda: table.create("2"), lambda: next(switch), lambda: create(table, "2", None, lambda _: None))
 
 
 @walk(TABLE + "_slow", "it continues from here")

@@ -154,7 +154,7 @@ def positions_elsewhere(_: Scene) -> Steps:
     return Steps(
         lambda: read_checkpoint(str(COMMITTER)).problems,
         lambda: None,
-        lambda: read_checkpoint(str(COMMITTER), committer=str(TABLE)).problems,
+        lambda: read_checkpoint(str(COMMITTER), options={"committer": str(TABLE)}).problems,
     )
 
 
@@ -330,11 +330,11 @@ def _(scene: Scene) -> Steps:
     return Steps(lambda: read_table(str(path)), lambda: None, named)
 
 
-@walk("engines/checkpoint.py::_committer", "Give a dump of that table alone")
+@walk("plugins/spark/engine/engine.py::_table", "Give a dump of that table alone")
 def dump_of_several_tables(scene: Scene) -> Steps:
     body = json.loads(TABLE.read_text())
     path = scene.write("table.json", json.dumps(body | {"other": next(iter(body.values()))}))
     return Steps(
-        lambda: read_checkpoint(str(COMMITTER), committer=str(path)),
+        lambda: read_checkpoint(str(COMMITTER), options={"committer": str(path)}),
         lambda: path.write_text(TABLE.read_text()),
     )

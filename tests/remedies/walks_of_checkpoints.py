@@ -332,9 +332,9 @@ def end_of_a_shard_edited_by_hand(scene: Scene) -> Steps:
 def table_that_is_no_committers(scene: Scene) -> Steps:
     other = scene.write("other.json", json.dumps({"Items": [{"id": {"S": "1"}}]}))
     return Steps(
-        lambda: read_checkpoint(str(COMMITTER), committer=str(other)),
+        lambda: read_checkpoint(str(COMMITTER), options={"committer": str(other)}),
         lambda: None,
-        lambda: read_checkpoint(str(COMMITTER), committer=str(TABLE)),
+        lambda: read_checkpoint(str(COMMITTER), options={"committer": str(TABLE)}),
     )
 
 

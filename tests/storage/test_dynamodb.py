@@ -152,7 +152,7 @@ def test_a_live_table_of_a_committer_is_read(dynamodb: Any, moto: str) -> None:
     ((table, body),) = json.loads(TABLE.read_text()).items()
     put(dynamodb, table, body)
 
-    read = read_checkpoint(str(COMMITTER), committer=live(moto, table))
+    read = read_checkpoint(str(COMMITTER), options={"committer": live(moto, table)})
     assert len(rows(read)) == 2
 
 

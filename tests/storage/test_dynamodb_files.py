@@ -286,7 +286,7 @@ def test_the_ends_of_a_batch_that_are_lost_are_damage_and_the_batch_is_read_agai
         shutil.copytree(DATA / "spark" / "awslabs-2.0.0-aggregated", folder)
         shutil.rmtree(folder / "sources" / "0" / "shard-source" / "2")
     found = read_checkpoint(str(folder))
-    last = found.details.last_committed_batch
+    last = found.details.progress.committed
     begins = {row[1]: str(row[2]) for row in rows(found)}
 
     assert "POSITIONS_ELSEWHERE" not in codes(found)

@@ -168,11 +168,11 @@ def test_an_object_store_path_outside_the_roots_is_refused_however_it_is_spelled
 
 @with_cases("spelling", ["{root}/a", "{root}/a/", "{root}//a", "file:{root}/a", "file://{root}/a", "{root}/inner"])
 def test_a_path_inside_the_roots_is_read(spelling: str, root: Path) -> None:
-    assert read_checkpoint(spelling.format(root=root), roots=("/nowhere", str(root))).details.last_committed_batch == 0
+    assert read_checkpoint(spelling.format(root=root), roots=("/nowhere", str(root))).details.progress.committed == 0
 
 
 def test_the_root_itself_is_inside(root: Path) -> None:
-    assert read_checkpoint(str(root / "a"), roots=(str(root / "a"),)).details.last_committed_batch == 0
+    assert read_checkpoint(str(root / "a"), roots=(str(root / "a"),)).details.progress.committed == 0
 
 
 @with_cases("uri", ["s3://bucket/ckpt", "s3://bucket/ckpt/", "s3a://bucket/ckpt/a", "S3N://bucket/ckpt/a/b"])
@@ -222,5 +222,5 @@ def test_on_the_command_line_what_cannot_be_a_path_is_an_error_too(uri: str) -> 
 def test_on_the_command_line_any_path_may_be_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
 
-    assert read_checkpoint("../ckpt-evil/a").details.last_committed_batch == 0
-    assert read_checkpoint(f"{root}/link").details.last_committed_batch == 0
+    assert read_checkpoint("../ckpt-evil/a").details.progress.committed == 0
+    assert read_checkpoint(f"{root}/link").details.progress.committed == 0

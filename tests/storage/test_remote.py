@@ -69,12 +69,12 @@ def test_sparks_own_spellings_of_the_scheme_are_read(scheme: str, s3: S3) -> Non
 def test_listings_are_never_cached(store: Store) -> None:
     uri = store.put("orders", checkpoint({0: orders(7)}, (0,)))
     tree = open_tree(uri)
-    assert read_checkpoint(uri).details.last_planned_batch == 0
+    assert read_checkpoint(uri).details.progress.planned == 0
     assert [entry.name for entry in tree.entries("offsets")] == ["0"]
 
     store.put("orders", checkpoint({1: orders(9)}, (1,)))
 
-    assert read_checkpoint(uri).details.last_planned_batch == 1
+    assert read_checkpoint(uri).details.progress.planned == 1
     assert [entry.name for entry in tree.entries("offsets")] == ["0", "1"]
 
 

@@ -153,7 +153,7 @@ def stage(folder: Path, *, commits: int = 2, aborts: int = 2) -> Staged:
     sink = FileSink(
         folder / "sink.json", {str(each.transactional_id): Held(producer_id=n, epoch=1) for n, each in enumerate(rows)}
     )
-    read: Checkpoint = read_checkpoint(str(source), roots=(str(folder),), batches=0)
+    read: Checkpoint = read_checkpoint(str(source), roots=(str(folder),), history=0)
     plan = draft_settling(read, settled(*rows), migration, asked(), drafted_at=time_of(NOW))
     world = SinkWorld(live=LiveReaders(migration=migration, progress=no_progress), sink=sink, rows=rows)
     return Staged(folder=folder, plan=plan, migration=migration, sink=sink, world=world)

@@ -18,8 +18,7 @@ def syncs(pairs: list[tuple[int, int]], *, topic: str = "orders", partition: int
 
 
 def bounds(pairs: list[tuple[int, int]], position: int, new: LogRange = NEW) -> tuple[int | None, int | None]:
-    bracket = SyncIndex.of(syncs(pairs)).bracket("orders", 0, position, new)
-    assert bracket is not None
+    bracket, *_ = SyncIndex.of(syncs(pairs)).brackets_by_run("orders", 0, position, new)
     return bracket.lo, bracket.hi
 
 
@@ -37,24 +36,20 @@ def test_a_position_is_bracketed_by_all_retained_syncs(position: int, expected: 
 
 
 def test_equal_distances_around_a_position_give_a_place_to_try_first() -> None:
-    bracket = SyncIndex.of(syncs(ORDERS)).bracket("orders", 0, 1050, NEW)
-    assert bracket is not None
+    bracket, *_ = SyncIndex.of(syncs(ORDERS)).brackets_by_run("orders", 0, 1050, NEW)
     assert (bracket.linear, bracket.width, bracket.survived) == (950, 100, 11)
 
 
 def test_unequal_distances_give_none() -> None:
-    bracket = SyncIndex.of(syncs([(0, 0), (100, 80)])).bracket("orders", 0, 50, NEW)
-    assert bracket is not None
+    bracket, *_ = SyncIndex.of(syncs([(0, 0), (100, 80)])).brackets_by_run("orders", 0, 50, NEW)
     assert bracket.linear is None
 
 
 def test_a_place_to_try_first_lies_within_the_new_log() -> None:
     index = SyncIndex.of(syncs([(0, 0), (100, 100)]))
-    trimmed = index.bracket("orders", 0, 50, LogRange(log_start=60, lso=100, hw=100))
-    ended = index.bracket("orders", 0, 50, LogRange(log_start=0, lso=40, hw=40))
+    trimmed, *_ = index.brackets_by_run("orders", 0, 50, LogRange(log_start=60, lso=100, hw=100))
+    ended, *_ = index.brackets_by_run("orders", 0, 50, LogRange(log_start=0, lso=40, hw=40))
 
-    assert trimmed is not None
-    assert ended is not None
     assert (trimmed.lo, trimmed.linear) == (60, None)
     assert (ended.hi, ended.linear) == (40, None)
 
@@ -250,9 +245,9 @@ def mirrors(draw: st.DrawFn) -> Mirror:
 @given(mirrors(), st.integers(0, 5000))
 def test_a_bracket_holds_the_right_place_and_is_never_ahead_of_it(mirror: Mirror, position: int) -> None:
     new = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw)
-    bracket = SyncIndex.of(mirror.syncs).bracket("orders", 0, position, new)
-    if bracket is None:
+    if not mirror.syncs:
         return
+    bracket, *_ = SyncIndex.of(mirror.syncs).brackets_by_run("orders", 0, position, new)
     assert bracket.lo is not None
     assert bracket.hi is not None
     assert bracket.lo <= mirror.place(position) <= bracket.hi
@@ -266,8 +261,7 @@ def test_a_bracket_is_at_least_as_precise_as_mirrormaker(mirror: Mirror, positio
     if isinstance(theirs, NoAnswer):
         return
     new = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw)
-    bracket = SyncIndex.of(mirror.syncs).bracket("orders", 0, position, new)
-    assert bracket is not None
+    bracket, *_ = SyncIndex.of(mirror.syncs).brackets_by_run("orders", 0, position, new)
     assert bracket.lo is not None
     assert theirs <= bracket.lo <= mirror.place(position)
 
@@ -277,7 +271,7 @@ def test_brackets_are_monotonic_in_the_position(mirror: Mirror, positions: list[
     if not mirror.syncs:
         return
     new, index = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw), SyncIndex.of(mirror.syncs)
-    found = [bracket for at in sorted(positions) if (bracket := index.bracket("orders", 0, at, new))]
+    found = [index.brackets_by_run("orders", 0, at, new)[0] for at in sorted(positions)]
     lows, highs = [bracket.lo for bracket in found], [bracket.hi for bracket in found]
     assert lows == sorted(lows, key=int)  # type: ignore[arg-type]
     assert highs == sorted(highs, key=int)  # type: ignore[arg-type]

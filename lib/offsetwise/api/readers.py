@@ -38,7 +38,7 @@ class LiveReaders:
 
     def checkpoint(self, uri: str) -> Checkpoint:
         """Read a checkpoint inside the migration's roots."""
-        return read_checkpoint(uri, roots=self.migration.checkpoint_roots, batches=0)
+        return read_checkpoint(uri, roots=self.migration.checkpoint_roots, history=0)
 
     def with_times(self, uri: str) -> CheckpointReading:
         """Read a checkpoint or a copy inside the migration's roots, with the times of its files.

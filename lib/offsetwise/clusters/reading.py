@@ -179,7 +179,7 @@ def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, 
     for checkpoint in migration.checkpoints:
         try:
             read = on_cluster(
-                read_checkpoint(checkpoint.uri, roots=migration.checkpoint_roots, batches=1),
+                read_checkpoint(checkpoint.uri, roots=migration.checkpoint_roots, history=1),
                 checkpoint.job.old_cluster_id,
             )
             owner = Subject(kind=SubjectKind.CHECKPOINT, name=checkpoint.name)

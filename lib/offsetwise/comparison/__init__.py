@@ -240,19 +240,20 @@ def _stated(scene: Scene) -> Iterator[Query]:
     checkpoint, group = scene.subject.read, scene.group(Cluster.OLD)
     if checkpoint is not None:
         rewound_to = scene.subject.rewound_to
-        batch = checkpoint.details.last_committed_batch if rewound_to is None else rewound_to
-        planned = checkpoint.planned_ms(batch)
+        details, progress = checkpoint.details, checkpoint.details.progress
+        batch = progress.committed if rewound_to is None else rewound_to
+        planned = details.planned_ms(batch)
         for source in checkpoint.sources:
             plain = _source(scene, source.id)
             of = replace(
                 plain,
                 batch=batch,
-                planned_batch=checkpoint.details.reruns_batch,
+                planned_batch=progress.again,
                 batch_ms=planned,
-                planned_batch_ms=checkpoint.planned_ms(checkpoint.details.reruns_batch),
-                saved_ms=planned or checkpoint.details.written_ms,
+                planned_batch_ms=details.planned_ms(progress.again),
+                saved_ms=planned or details.written_ms,
             )
-            yield from _positions(scene, of, scene.subject.positions(source), checkpoint.details.processed)
+            yield from _positions(scene, of, scene.subject.positions(source), details.processed)
             for marked in scene.subject.undecided(source):
                 position = _position(plain, scene.twins(marked.topic), marked)
                 yield replace(position, offset=only_place(position.old), starts_at=marked.starts_at)

@@ -6,13 +6,14 @@ This module needs the standard library and fsspec only, because it is shipped to
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from offsetwise.engines.batch_files import MAX_RAW_BYTES, BatchFiles
-from offsetwise.engines.engine import CheckpointEngine, CheckpointReading
+from offsetwise.engines.engine import CheckpointEngine, CheckpointReading, ReadRequest
 from offsetwise.engines.registry import engine_of, engines, labels
 from offsetwise.errors import (
     CheckpointError,
@@ -24,7 +25,6 @@ from offsetwise.errors import (
 )
 from offsetwise.model import Checkpoint
 from offsetwise.registry import with_absent
-from offsetwise.storage.dynamodb import Table, tables_at
 from offsetwise.storage.folders import MAX_FILE_BYTES, Entry, FolderReader, Tree, open_tree
 from offsetwise.storage.single_file import read_file, without_part
 
@@ -39,9 +39,8 @@ def read_checkpoint(
     uri: str,
     *,
     roots: Sequence[str] | None = None,
-    batches: int = 100,
-    uids: Sequence[str] = (),
-    committer: str | None = None,
+    history: int = 100,
+    options: Mapping[str, object] = MappingProxyType({}),
 ) -> Checkpoint:
     """Read a checkpoint as it stands now.
 
@@ -49,39 +48,36 @@ def read_checkpoint(
         uri: The folder, or the file of an engine that stands for it (Flink's `_metadata`): a path, or a URI of any
             file system in `location.SCHEMES`. Of an engine that keeps tables, a dump or the table itself.
         roots: The folders that may be read; None when a person named the path.
-        batches: How many of the newest retained batches to read, of an engine that works in batches; 0 reads what
-            decides the restart.
-        uids: Uids of operators as a person knows them.
-        committer: The table that holds the ends of batches: a dump, or the table itself.
+        history: How many of the newest entries to read of a history that the engine keeps, as of retained batches; 0
+            reads what decides the restart.
+        options: What is asked for of its engine's own options, by their names.
 
     Raises:
         OutsideRootsError: The path leaves the roots.
         LibraryMissingError: The file system needs a package that is not installed.
         StorageError: The folder is missing or cannot be read.
         NotACheckpointError: It is something else, or what two engines take for their checkpoint.
-        CheckpointError: It cannot be used; or uids or a committer's table were named, and its engine has none, or it
-            has no such operator.
+        CheckpointError: It cannot be used, or its engine has no such option.
     """
     engine, folder, entries = _at(uri, roots)
-    if uids and not engine.has_uids:
-        expected = " or ".join(checkpoint_engine.what for checkpoint_engine in engines() if checkpoint_engine.has_uids)
-        raise CheckpointError(
-            f"{uri}: expected {expected}, since uids of operators were named, found {engine.what}. Nothing was read.",
-            fix=f"Omit the uids for a {engine.label} checkpoint.",
+    _require_options(uri, engine, options)
+    if engine.reader is not None:
+        read = engine.reader(
+            ReadRequest(uri=uri, folder=folder, entries=entries, roots=roots, history=history, options=options)
         )
-    table = None if committer is None else _committer(uri, engine, committer, roots)
-    read = engine.read(uri, folder, entries, roots=roots, batches=batches, uids=uids, committer=table)
+    else:
+        read = engine.read(uri, folder, entries, roots=roots, batches=history, uids=(), committer=None)
     return read if folder is None else replace(read, endpoint=folder.endpoint)
 
 
-def read_newest(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> Checkpoint:
+def read_newest(uri: str, *, roots: Sequence[str] | None = None, history: int = 100) -> Checkpoint:
     """Read a checkpoint as it stands now, of the folder of a job that retains some the newest; see `read_checkpoint`.
 
     A running job may remove one while it is looked for and read: then it is looked for again.
     """
     error: OffsetwiseError
     try:
-        return read_checkpoint(uri, roots=roots, batches=batches)
+        return read_checkpoint(uri, roots=roots, history=history)
     except NotACheckpointError as not_itself:
         error = not_itself
     for _ in range(_TRIES):
@@ -89,17 +85,17 @@ def read_newest(uri: str, *, roots: Sequence[str] | None = None, batches: int = 
         if newest == uri:
             continue
         try:
-            return read_checkpoint(newest, roots=roots, batches=batches)
+            return read_checkpoint(newest, roots=roots, history=history)
         except (MissingError, NotACheckpointError) as gone:
             error = gone
     raise error
 
 
 def read_with_times(
-    uri: str, *, roots: Sequence[str] | None = None, batches: int = 100, newest: bool = False
+    uri: str, *, roots: Sequence[str] | None = None, history: int = 100, newest: bool = False
 ) -> CheckpointReading:
     """Read a checkpoint with what a person needs to follow it; see `read_checkpoint`, with `newest` `read_newest`."""
-    checkpoint = (read_newest if newest else read_checkpoint)(uri, roots=roots, batches=batches)
+    checkpoint = (read_newest if newest else read_checkpoint)(uri, roots=roots, history=history)
     more = engine_of(checkpoint.engine).reading
     if more is None:
         return CheckpointReading(checkpoint=checkpoint, read_at_ms=int(time.time() * 1000))
@@ -214,22 +210,17 @@ def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
     return next(iter((*matches, *readers)), None)
 
 
-def _committer(uri: str, engine: CheckpointEngine, committer: str, roots: Sequence[str] | None) -> Table:
-    if not engine.has_committer:
-        expected = " or ".join(
-            checkpoint_engine.what for checkpoint_engine in engines() if checkpoint_engine.has_committer
+def _require_options(uri: str, engine: CheckpointEngine, options: Mapping[str, object]) -> None:
+    for name in options.keys() - {option.name for option in engine.options}:
+        having = {other.what: option for other in engines() for option in other.options if option.name == name}
+        asked, given = next(
+            ((option.asked, option.given) for option in having.values()), (f"{name!r} was asked for", repr(name))
         )
         raise CheckpointError(
-            f"{uri}: expected {expected}, since a committer's table was named, found {engine.what}. Nothing was read.",
-            fix=f"Omit the table for a {engine.label} checkpoint.",
+            f"{uri}: expected {' or '.join(having) or 'what an absent engine reads'}, since {asked}, found "
+            f"{engine.what}. Nothing was read.",
+            fix=f"Omit {given} for a {engine.label} checkpoint.",
         )
-    tables = tables_at(committer, roots=roots)
-    if len(tables) != 1:
-        raise CheckpointError(
-            f"{committer}: expected the one table of the committer, found {len(tables):,}. No position was read.",
-            fix="Give a dump of that table alone.",
-        )
-    return tables[0]
 
 
 def _entries(folder: Tree) -> tuple[Entry, ...]:

@@ -5,17 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import Pattern
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from offsetwise.engines.batch_files import BatchFiles
 from offsetwise.engines.repaired import Repaired
 from offsetwise.model import BatchSource, Checkpoint, Details, RetainedCheckpoint
-from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.folders import Entry, FolderReader, Tree
+
+V_co = TypeVar("V_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """What is asked of an engine when one of its checkpoints is read as it stands now."""
+
+    uri: str
+    """What was asked for: the folder, or the engine's `file` in it."""
+    folder: Tree | None
+    """What is at the URI, open; None of a URI that is no path."""
+    entries: tuple[Entry, ...] | None
+    """What stands in the folder, with details; None where the engine's `file` was asked for."""
+    roots: Sequence[str] | None
+    """The folders that may be read; None when a person named the path."""
+    history: int
+    """How many of the newest entries to read of a history that the engine keeps beside the restart; 0 for none."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """What was asked for of the engine's own `options`, by their names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOption(Generic[V_co]):
+    """What can be asked for when checkpoints of one engine are read; with any other engine it is refused."""
+
+    name: str
+    """As in `ReadRequest.options`."""
+    asked: str
+    """What was done by who asks for it, as a part of a sentence: "uids of operators were named"."""
+    given: str
+    """What is left away by who does not, with the article: "the uids"."""
+    default: V_co
+    """What holds where nobody asks for it."""
+    parse: Callable[[object], V_co]
+    """Returns what a given value means."""
+
+    def of(self, request: ReadRequest) -> V_co:
+        return self.parse(request.options[self.name]) if self.name in request.options else self.default
 
 
 class ReadsCheckpoint(Protocol):
-    """Reads one checkpoint."""
+    """Reads one checkpoint, as an engine did before there were a `ReadRequest` and options of its own."""
 
     def __call__(
         self,
@@ -26,23 +64,27 @@ class ReadsCheckpoint(Protocol):
         roots: Sequence[str] | None,
         batches: int,
         uids: Sequence[str],
-        committer: Table | None,
+        committer: None,
     ) -> Checkpoint:
         """Read a checkpoint as it stands now.
 
         Args:
-            uri: What was asked for: the folder, or the engine's `file` in it.
-            folder: What is at the URI, open; None of a URI that is no path.
-            entries: What stands in the folder, with details; None where the engine's `file` was asked for.
-            roots: The folders that may be read; None when a person named the path.
-            batches: How many of the newest retained batches to read, of an engine that works in batches.
-            uids: Uids of operators as a person knows them; empty unless the engine `has_uids`.
-            committer: The table that holds the ends of batches; None unless the engine `has_committer`.
+            uri: As in a `ReadRequest`.
+            folder: As there.
+            entries: As there.
+            roots: As there.
+            batches: Its `history`.
+            uids: Empty: an option of Flink's.
+            committer: None: an option of Spark's.
 
         Raises:
             StorageError: It cannot be read.
             CheckpointError: It cannot be used.
         """
+
+
+def _without_reader(uri: str, *_: object, **__: object) -> Checkpoint:
+    raise TypeError(f"{uri}: its engine has neither `reader` nor `read`")
 
 
 def _no_retained(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:  # noqa: ARG001
@@ -58,6 +100,10 @@ class Parts(Protocol):
         Raises:
             StorageError: It cannot be read.
         """
+
+
+def _no_repairs(checkpoint: Checkpoint) -> tuple[tuple[str, Mapping[str, str]], ...]:  # noqa: ARG001 - as above
+    return ()
 
 
 def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:  # noqa: ARG001 - as of most
@@ -146,7 +192,13 @@ class CheckpointEngine(Engine):
     """What an id in `Checkpoint.job_id` is the id of."""
     source_name: Pattern[str]
     """What a source may be called in a plan, in which nothing is a path; matched in full."""
-    read: ReadsCheckpoint
+    reader: Callable[[ReadRequest], Checkpoint] | None = None
+    """Reads one of its checkpoints as it stands now. Raises StorageError where it cannot be read, CheckpointError where
+    it cannot be used."""
+    read: ReadsCheckpoint = _without_reader
+    """What reads them where there is no `reader`, as in distributions that were built before there were any."""
+    options: tuple[ReadOption[object], ...] = ()
+    """What its `reader` can be asked for."""
     recognises: Callable[[Sequence[Entry]], bool] = _no_folder
     """Whether a folder with these names is one of its checkpoints."""
     details: type[Details] = Details
@@ -167,14 +219,12 @@ class CheckpointEngine(Engine):
     """A file whose path may be given in place of its folder's."""
     repair: Callable[[FolderReader, str, Mapping[str, str]], Repaired] | None = None
     """Decides a repair of one of its checkpoints, of a kind and with its settings; None where there is none."""
+    repairs_to_try: Callable[[Checkpoint], Iterable[tuple[str, Mapping[str, str]]]] = _no_repairs
+    """Which kinds of repair may mend a checkpoint, each with settings to try it with."""
     own_groups: str = ""
     """What the names of the consumer groups begin with that its jobs read with and never commit to; empty for none."""
     commits_to_group: bool = False
     """Whether its jobs may commit their positions to a consumer group of the operator's naming."""
-    has_uids: bool = False
-    """Whether its operators have uids that people know them by."""
-    has_committer: bool = False
-    """Whether connectors of its jobs may keep the ends of their batches in a table of DynamoDB."""
     schemes: frozenset[str] = frozenset()
     """Schemes of URIs that are no paths and name one of its checkpoints."""
     reads_files: bool = False

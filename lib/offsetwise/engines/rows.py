@@ -38,7 +38,7 @@ class FailedCheckpoint:
 def read_one(uri: str, *, roots: Sequence[str] | None, batches: int) -> Checkpoint | FailedCheckpoint:
     """Read one checkpoint; whatever goes wrong becomes a value as well."""
     try:
-        return read_checkpoint(uri, roots=roots, batches=batches)
+        return read_checkpoint(uri, roots=roots, history=batches)
     except OffsetwiseError as error:
         return FailedCheckpoint(uri=uri, error=type(error).__name__, problem=error.problem, fix=error.fix)
     except Exception as error:  # noqa: BLE001 - one checkpoint must not end the job that reads a thousand
@@ -57,7 +57,7 @@ def read_rows(rows: Iterator[Any], *, uris: Sequence[str], roots: Sequence[str] 
         rows: Record batches with a column `id`: places in `uris`.
         uris: What to read.
         roots: As for `read_checkpoint`.
-        batches: As for `read_checkpoint`.
+        batches: How many of the newest retained ones to read of each.
 
     Yields:
         Per checkpoint one record batch: `id` long, `row` binary.

@@ -194,7 +194,7 @@ class MigrationCase:
             facts=_holding(
                 {
                     Fact.MIRROR: self.link is Link.MIRRORMAKER,
-                    Fact.PENDING: checkpoint is not None and checkpoint.details.reruns_batch is not None,
+                    Fact.PENDING: checkpoint is not None and checkpoint.details.progress.again is not None,
                     Fact.GROUP: self.old_group is not None,
                     Fact.COMMITS: checkpoint is not None and self.committed is not None,
                     Fact.TRANSACTIONS: checkpoint is not None and bool(checkpoint.details.transactions),

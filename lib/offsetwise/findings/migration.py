@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from offsetwise.findings.case import MigrationCase, TopicCase
-from offsetwise.findings.reading import checkpoint_damaged
-from offsetwise.findings.register import Fact, Said, Stage, describe, finding
-from offsetwise.model import AnyPosition, Details, LogRange, PartitionComparison, Severity, TopicState
+from offsetwise.findings.register import Fact, Said, Stage, finding
+from offsetwise.model import Details, Severity, TopicState
 from offsetwise.model.clusters import has_members
 from offsetwise.ports.stream import is_of_several_clusters, spec_of
 from offsetwise.wording import duration, many, utc
@@ -27,41 +26,6 @@ MOVE_THE_OTHERS = (
 
 
 @finding(
-    code="CHECKPOINT_POLLUTED",
-    severity=Severity.BLOCKS,
-    title="The last planned batch carries the other cluster's numbers",
-    remedy="Drop the last planned batch in the copy; go on from the last committed one.",
-    rank=100,
-    stage=Stage.MIGRATION,
-    needs={Fact.PENDING},
-)
-def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
-    """The pending batch ends where only the new cluster could have ended it.
-
-    Either a partition goes backwards, or every end fits the new cluster's ranges while at least one lies outside the
-    old one's. Each end must be known on both clusters for the second: a checkpoint read after the old cluster moved on
-    would look the same for single partitions.
-    """
-    again = None if case.checkpoint is None else case.checkpoint.details.reruns_batch
-    pending = [row for row in case.rows if len(row.restart) > 1]
-    backward = [row for row in pending if row.restart[-1].old < row.restart[0].old]
-    if backward:
-        row = backward[0]
-        yield (
-            f"Batch {again} would end before it begins in {many(len(backward), 'partition')}: {row.topic_partition} "
-            f"goes from {row.restart[0].old:,} back to {row.restart[-1].old:,}."
-        )
-        return
-    strange = [row for row in pending if _within(row.restart[-1].old, row.old) is False]
-    if strange and all(_within(row.restart[-1].old, row.new) and _starts_old(row) for row in pending):
-        row = strange[0]
-        yield (
-            f"Batch {again} starts on the old cluster, but its ends fit only the new one: {row.topic_partition} "
-            f"would end at {row.restart[-1].old:,}, the old log at {row.old.hw:,}."
-        )
-
-
-@finding(
     code="CLUSTER_UNCLEAR",
     severity=Severity.BLOCKS,
     title="It is unclear which cluster the checkpoint belongs to",
@@ -73,28 +37,6 @@ def cluster_unclear(case: MigrationCase) -> Iterator[str]:
     """Nobody can tell which cluster the positions were read from."""
     if case.belongs_to.cluster is None:
         yield (f"The positions may come from either cluster: {case.belongs_to.reason.rstrip('.')}.")
-
-
-@finding(
-    code="PENDING_BATCH",
-    severity=Severity.WARNS,
-    title="A batch was planned and not committed",
-    remedy="Best let it commit on the old cluster first; else both of its ends have to be translated.",
-    rank=100,
-    stage=Stage.MIGRATION,
-    needs={Fact.PENDING},
-)
-def pending_batch(case: MigrationCase) -> Iterator[str]:
-    """A planned batch was not committed and will run again."""
-    if case.checkpoint is None:
-        return
-    codes = {problem.code for problem in case.checkpoint.problems}
-    lacks_files = checkpoint_damaged.code in codes and pending_batch.code not in codes
-    if lacks_files or any(describe(code).continuing for code in codes):
-        return  # it does not run again as it is
-    committed = case.checkpoint.details.last_committed_batch
-    last = "no batch was committed" if committed is None else f"batch {committed} is the last committed one"
-    yield (f"Batch {case.checkpoint.details.reruns_batch} was planned and not committed, and will run again; {last}.")
 
 
 @finding(
@@ -143,6 +85,7 @@ def source_not_compared(case: MigrationCase) -> Iterator[Said]:
     remedy="Stop the job, then compare again: a running one moves its positions.",
     rank=140,
     stage=Stage.MIGRATION,
+    heading="Running: a query seems to write to it",
 )
 def reader_suspected(case: MigrationCase) -> Iterator[str]:
     """A batch was planned or a checkpoint taken a moment ago, or a group has members. A savepoint may end a job."""
@@ -257,17 +200,6 @@ def compacted(pair: TopicCase) -> Iterator[str]:
             f"{pair.old_name} is compacted on {where}: earlier values of a key may be missing there, and offsets "
             "are not consecutive."
         )
-
-
-def _within(offset: AnyPosition, log: LogRange) -> bool | None:
-    """Return whether an offset fits a log; None where the log was not read."""
-    if log.log_start is None or log.hw is None:
-        return None
-    return log.log_start <= offset <= log.hw
-
-
-def _starts_old(row: PartitionComparison) -> bool:
-    return _within(row.restart[0].old, row.old) is True
 
 
 def _more(pair: TopicCase) -> int:

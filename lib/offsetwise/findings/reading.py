@@ -34,6 +34,7 @@ def named(names: Sequence[str]) -> str:
     remedy="Restore the folder from a backup, or compare an older copy of it.",
     rank=110,
     stage=Stage.READER,
+    heading="Damaged",
 )
 def checkpoint_damaged(message: str, fix: str = "") -> Iterator[tuple[str, str]]:
     """A file is missing, cannot be read, or contradicts another one."""
@@ -119,6 +120,7 @@ def mirror_unreadable(name: str, cluster: str, why: str, *, denied: bool) -> Ite
     "wrote them.",
     rank=30,
     stage=Stage.READER,
+    heading="Gap: batches without files",
 )
 def gap(first: int, last: int, *, newest: bool) -> Iterator[tuple[str, str]]:
     """Batch ids from `first` to `last` have a file neither in offsets/ nor in commits/."""

@@ -105,6 +105,12 @@ class FindingKind:
     """Speaks about a checkpoint that cannot go on from its last batch: nothing against a job that begins anew."""
     of_sink: bool = False
     """Speaks about a sink, which writes to Kafka whatever the job reads."""
+    of_pending: bool = False
+    """Speaks about what was planned and not committed: nothing against a plan that leaves it out."""
+    heading: str = ""
+    """What screens call it above the sentence of its reader, where that is not the title."""
+    beside: str = ""
+    """What it says beyond the sentence of where the job restarts, which tells everything else; "" of most."""
     page: str = "docs/findings/README.md"
     """The docs page, from the root of the repository."""
 
@@ -160,6 +166,9 @@ def finding(  # noqa: D417 - those of one kind are described together
     overridable: bool = False,
     continuing: bool = False,
     of_sink: bool = False,
+    of_pending: bool = False,
+    heading: str = "",
+    beside: str = "",
     stream: str = "",
     engine: str = "",
     needs: Set[Fact] = frozenset(),
@@ -172,22 +181,14 @@ def finding(  # noqa: D417 - those of one kind are described together
 
     Args:
         code, stage: Its stable name, and where it is decided.
-        severity, remedy: How serious it is, and what to do.
-        title: What it means in a few words, without a full stop.
+        severity, title, remedy: How serious it is, what it means in a few words, and what to do.
         rank: See `FindingKind`; two codes of one severity never share it.
-        unedited, overridable, continuing, of_sink: See `FindingKind`.
+        unedited, overridable, continuing, of_sink, of_pending, heading, beside: See `FindingKind`.
         stream, engine, needs, amount: See `DeclaredFinding`.
-
-    Raises:
-        RuntimeError: The code is declared twice, or after the register was closed.
     """
 
     def declared(decide: Callable[P, Iterator[Said]]) -> DeclaredFinding[P]:
-        if code in _declared:
-            raise RuntimeError(f"{code} is declared twice: in {_declared[code].decide.__module__}, {decide.__module__}")
-        if findings.cache_info().currsize:
-            raise RuntimeError(f"{code} is declared after the register was read: import {decide.__module__} in builtin")
-        _declared[code] = check = DeclaredFinding(
+        check = DeclaredFinding(
             code=code,
             severity=severity,
             title=title,
@@ -198,6 +199,9 @@ def finding(  # noqa: D417 - those of one kind are described together
             overridable=overridable,
             continuing=continuing,
             of_sink=of_sink,
+            of_pending=of_pending,
+            heading=heading,
+            beside=beside,
             page=f"docs/findings/{code}.md",
             decide=decide,
             stream=stream,
@@ -205,9 +209,24 @@ def finding(  # noqa: D417 - those of one kind are described together
             needs=frozenset(needs),
             amount=amount,
         )
+        _declare(check)
         return check
 
     return declared
+
+
+def _declare(check: DeclaredFinding[...]) -> None:
+    """Put a finding into the register.
+
+    Raises:
+        RuntimeError: The code is declared twice, or after the register was closed.
+    """
+    code, module = check.code, check.decide.__module__
+    if code in _declared:
+        raise RuntimeError(f"{code} is declared twice: in {_declared[code].decide.__module__}, {module}")
+    if findings.cache_info().currsize:
+        raise RuntimeError(f"{code} is declared after the register was read: import {module} in builtin")
+    _declared[code] = check
 
 
 @cache

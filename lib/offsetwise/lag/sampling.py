@@ -69,7 +69,7 @@ def sample_of(head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison
         isolation_level=scene.migration.isolation_level,
         old=_cluster(scene.old, read=LagPart.OLD not in missing),
         new=_cluster(scene.new, read=LagPart.NEW not in missing),
-        batch=read.details.last_committed_batch if read is not None else None,
+        batch=read.details.progress.committed if read is not None else None,
         heartbeat_ms=_heartbeat(scene),
         groups=groups,
         partitions=tuple(sorted(results.values(), key=lambda row: row.key)),

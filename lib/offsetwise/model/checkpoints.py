@@ -160,6 +160,23 @@ class RetainedCheckpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """How far a job had come that reads in numbered steps, each of which it plans and then commits.
+
+    Every number is None where there is none, and of an engine that has no such steps.
+    """
+
+    planned: int | None = None
+    """The newest step that was planned."""
+    committed: int | None = None
+    """The newest step that was committed."""
+    again: int | None = None
+    """The step that was planned and not committed, which a restart does again."""
+    after: int | None = None
+    """The step that a restart goes on after; None where it begins at the job's first positions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
     """What one engine keeps in a checkpoint beside its positions.
 
@@ -172,18 +189,12 @@ class Details:
     position for; the engine has no rule of its own then."""
 
     @property
-    def last_planned_batch(self) -> int | None:
-        """The newest batch that was planned; None of an engine that does not work in batches, or without one."""
-        return None
+    def progress(self) -> JobProgress:
+        """How far the job had come, in the steps that its engine counts."""
+        return JobProgress()
 
-    @property
-    def last_committed_batch(self) -> int | None:
-        """The newest batch that was committed; None as above."""
-        return None
-
-    @property
-    def reruns_batch(self) -> int | None:
-        """The batch that was planned and not committed, which runs again; None where there is none."""
+    def planned_ms(self, step: int | None) -> int | None:  # noqa: ARG002 - as of every engine
+        """Return when a step was planned, epoch ms; None where it is not known."""
         return None
 
     @property
@@ -296,13 +307,7 @@ class Checkpoint:
     endpoint: str | None = None
     """Where an object store's address was looked up, if the environment leads elsewhere than to the store's own."""
 
-    def planned_ms(self, batch: int | None) -> int | None:
-        """Return when a retained batch was planned, epoch ms; an engine that does not know writes 0."""
-        return next(
-            (candidate.timestamp_ms or None for candidate in self.details.batches if candidate.id == batch), None
-        )
-
     @property
     def restart_planned_ms(self) -> int | None:
-        """When the batch that ended at the restart's positions was planned, epoch ms; None where it is not known."""
-        return self.planned_ms(self.details.last_committed_batch)
+        """When the step that ended at the restart's positions was planned, epoch ms; None where it is not known."""
+        return self.details.planned_ms(self.details.progress.committed)

@@ -123,7 +123,3 @@ class LagSample:
     def cluster(self, side: Cluster) -> SampledCluster:
         """Return one of the two clusters."""
         return self.old if side is Cluster.OLD else self.new
-
-    def lacks(self, part: LagPart) -> bool:
-        """Return whether a part could not be read."""
-        return any(missing_part.part is part for missing_part in self.missing)

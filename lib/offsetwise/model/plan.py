@@ -116,12 +116,13 @@ class CheckpointRequirement:
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> CheckpointRequirement:
         """Require a checkpoint as it was read."""
+        progress = checkpoint.details.progress
         return cls(
             uri=checkpoint.uri,
             engine=checkpoint.engine,
             job_id=checkpoint.job_id,
-            last_planned_batch=checkpoint.details.last_planned_batch,
-            last_committed_batch=checkpoint.details.last_committed_batch,
+            last_planned_batch=progress.planned,
+            last_committed_batch=progress.committed,
             files=checkpoint.pins,
         )
 

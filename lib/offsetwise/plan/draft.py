@@ -11,7 +11,6 @@ from offsetwise.config import JobTraits, Migration
 from offsetwise.errors import PlanError
 from offsetwise.findings import describe
 from offsetwise.findings.logs import partition_missing, topic_missing
-from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.reading import checkpoint_damaged, group_unreadable
 from offsetwise.findings.target_position import (
     native_below,
@@ -257,9 +256,8 @@ def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: b
             continue
         if kind.continuing or finding.code in DECIDED_BY_ROW:
             continue
-        if finding.code == checkpoint_polluted.code and leaves_out:
-            # The positions are those of a committed batch: an edit drops the polluted one, and every other target
-            # never names it.
+        if kind.of_pending and leaves_out:
+            # The positions are those of what was committed: an edit drops what was not, and no other target names it.
             continue
         if kind.overridable and _overridden(finding, on):
             continue

@@ -7,7 +7,6 @@ from shlex import quote
 
 from offsetwise.config import JobTraits, Migration
 from offsetwise.findings import describe, worded
-from offsetwise.findings.migration import checkpoint_polluted
 from offsetwise.findings.target_position import replay_not_tolerated
 from offsetwise.model import CheckpointSource, Comparison, Problem, Snapshot, Target
 from offsetwise.plan.moving import engine_like, moving_of, rewinding_of, starting_offsets_of
@@ -206,11 +205,9 @@ def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource])
 
 
 def left_out(comparison: Comparison) -> int | None:
-    """Return the polluted batch that an edit leaves out; None where no batch is known to be polluted."""
-    if comparison.checkpoint is None or comparison.checkpoint.details.reruns_batch is None:
-        return None
-    polluted = any(finding.code == checkpoint_polluted.code for finding in comparison.findings)
-    return comparison.checkpoint.details.reruns_batch if polluted else None
+    """Return the number of what was planned and an edit leaves out; None where nothing is known to be wrong with it."""
+    polluted = any(describe(finding.code).of_pending for finding in comparison.findings)
+    return comparison.checkpoint.details.progress.again if polluted and comparison.checkpoint is not None else None
 
 
 def _reasons(way: Way, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:

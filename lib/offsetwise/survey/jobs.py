@@ -34,7 +34,7 @@ def read_job(name: str, uri: str, root: str, *, logs: Logs) -> tuple[SurveyedChe
     if _LABEL.fullmatch(uri[-200:]) is None:
         return replace(known, left_out="its path has characters that a migration file does not take"), {}
     try:
-        read = read_checkpoint(uri, roots=(root,), batches=BATCHES)
+        read = read_checkpoint(uri, roots=(root,), history=BATCHES)
     except OffsetwiseError as error:
         return replace(known, left_out=error.problem), {}
     at = {position.topic_partition: position.offset for source in read.sources for position in source.positions}

@@ -64,10 +64,6 @@ class Mm2Store:
                 return sync.downstream + (1 if upstream > sync.upstream else 0)
         return NoAnswer.BEFORE_FIRST_SYNC
 
-    def distinct_syncs(self) -> tuple[OffsetSync, ...]:
-        """Return the distinct syncs kept, newest first."""
-        return tuple(sync for i, sync in enumerate(self._slots) if i == 0 or sync is not self._slots[i - 1])
-
 
 def _with(old: list[OffsetSync], newest: OffsetSync) -> list[OffsetSync]:
     slots = [newest, *old[1:]]

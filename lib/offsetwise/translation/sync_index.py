@@ -75,12 +75,8 @@ class SyncIndex:
         begin, end = self._slice(topic, partition)
         return tuple(self._sync(topic, partition, at) for at in range(begin, end))
 
-    def bracket(self, topic: str, partition: int, position: int, new: LogRange) -> Bracket | None:
-        """Bracket one position by the last run; None where there is no sync for the partition."""
-        return next(iter(self.brackets_by_run(topic, partition, position, new)), None)
-
     def brackets_by_run(self, topic: str, partition: int, position: int, new: LogRange) -> tuple[Bracket, ...]:
-        """Bracket one position by every run, the last run first.
+        """Bracket one position by every run, the last run first; by none where there is no sync for the partition.
 
         Earlier runs describe older copies. They help where MirrorMaker went back and copied again from behind the
         position, and mislead where the source topic was recreated; only records can tell.

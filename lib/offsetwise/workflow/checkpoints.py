@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from offsetwise.engines.batch_files import BatchFiles
@@ -51,7 +51,9 @@ def inspect(
     named = frozenset(uris)  # a glob gives folders alone, which hold one each
     plain = expand(uris, roots=roots)
     results = tuple(part for uri in plain for part in (parts_of(uri, roots=roots) if uri in named else (uri,)))
-    if (uids or committer is not None) and len(results) != 1:
+    given: dict[str, object] = {"uids": tuple(uids), "committer": committer}
+    options = {name: value for name, value in given.items() if value}
+    if options and len(results) != 1:
         raise UsageError(
             f"inspect: expected one path where uids or a committer's table are named, found {len(results):,}. Nothing "
             "was read.",
@@ -59,7 +61,7 @@ def inspect(
         )
     if len(results) <= INSPECT_IN_PROCESS:
         for uri in results:
-            yield _inspected(uri, roots, batches, uids, committer, alone=len(results) == 1)
+            yield _inspected(uri, roots, batches, options, alone=len(results) == 1)
         return
     yield from _inspected_on_spark(results, roots, batches, spark)
 
@@ -128,7 +130,7 @@ def state_rows(migration: Migration, name: str, *, progress: Progress = no_progr
     """
     config = migration.checkpoint(name)
     progress("read the checkpoint", 0, 1)
-    read = read_checkpoint(config.uri, roots=migration.checkpoint_roots, batches=0)
+    read = read_checkpoint(config.uri, roots=migration.checkpoint_roots, history=0)
     count: CountsRows = STATES.load(read.engine)
     return count(config.uri, read, roots=migration.checkpoint_roots, spark=migration.spark, progress=progress)
 
@@ -149,13 +151,12 @@ def _inspected(
     uri: str,
     roots: tuple[str, ...] | None,
     batches: int,
-    uids: Sequence[str],
-    committer: str | None,
+    options: Mapping[str, object],
     *,
     alone: bool,
 ) -> Checkpoint | FailedCheckpoint:
     try:
-        return read_checkpoint(uri, roots=roots, batches=batches, uids=uids, committer=committer)
+        return read_checkpoint(uri, roots=roots, history=batches, options=options)
     except OffsetwiseError as error:
         if alone:
             raise

@@ -115,7 +115,7 @@ def _checkpoint(
     if required is None:
         return None, {}
     try:
-        checkpoint = read_checkpoint(required.uri, roots=migration.checkpoint_roots, batches=0)
+        checkpoint = read_checkpoint(required.uri, roots=migration.checkpoint_roots, history=0)
         return checkpoint, digests(migration, checkpoint, [path for path, _ in required.files])
     except (CheckpointError, StorageError):
         return None, {}

@@ -171,7 +171,7 @@ def _drafted(
         )
         if all(target_type(target.kind).role is TargetRole.TRANSACTIONS for target in request.targets):
             of = migration.checkpoint(request.checkpoint or "")
-            read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, batches=0)
+            read = read_checkpoint(of.uri, roots=migration.checkpoint_roots, history=0)
             return draft_settling(read, ending, migration, request, drafted_at=drafted_at)
     if comparison is None:
         comparison = prepared or _compared(migration, request, repaired, progress)

@@ -11,7 +11,7 @@ from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.model import Checkpoint, Plan
 from offsetwise.plan.refusals import repair_refused
 from offsetwise.plan.repair.draft import check_repair, draft_repair
-from offsetwise.plan.repair.kinds import KINDS, require_kind, tries_of
+from offsetwise.plan.repair.kinds import KINDS, require_kind
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.plan.settings import settings_of, texts
 from offsetwise.storage.folders import open_tree
@@ -59,12 +59,11 @@ def fitting_repairs(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Fi
         return ()
     folder = open_tree(uri, roots=roots)
     fitting = []
-    for kind in KINDS:
-        for values in tries_of(kind, before):
-            with suppress(UnrepairableError):
-                repaired = engine.repair(folder, kind, values)
-                given = tuple(f"{key}={_UNKNOWN.get(key, value)}" for key, value in values.items())
-                fitting.append(FittingRepair(kind=kind, costs=repaired.costs, settings=given))
+    for kind, values in engine.repairs_to_try(before):
+        with suppress(UnrepairableError):
+            repaired = engine.repair(folder, kind, values)
+            given = tuple(f"{key}={_UNKNOWN.get(key, value)}" for key, value in values.items())
+            fitting.append(FittingRepair(kind=kind, costs=repaired.costs, settings=given))
     return tuple(fitting)
 
 

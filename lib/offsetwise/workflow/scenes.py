@@ -83,14 +83,14 @@ def stage(
     readable = {job: subject for job, subject in read.items() if isinstance(subject, ReadSubject)}
     if not readable:
         return scenes
-    if snapshots is not None and not migration.may_be_one:
-        check_two_clusters(*snapshots)
-    seen = _snapshots_of(migration, list(readable.values()), groups, progress) if snapshots is None else snapshots
+    if snapshots is None:
+        seen = _snapshots_of(migration, list(readable.values()), groups, progress)
+    else:
+        seen = _given(migration, snapshots)
     previous: Scene | None = None
     for job, subject in readable.items():
         try:
-            old, new = seen if isinstance(seen, tuple) else seen(subject)
-            previous = Scene.of(migration, subject, old, new, live=snapshots is None, sibling=previous)
+            previous = Scene.of(migration, subject, *seen(subject), live=snapshots is None, sibling=previous)
             scenes[job] = _with_queries(previous)
         except (CheckpointError, ClusterError) as error:
             scenes[job] = error
@@ -236,6 +236,12 @@ def _topics_of(
     renamed = {migration.new_topic(topic) for topic in topics}
     copies = internal | {migration.new_topic(topic) for topic in internal}
     return tuple(sorted(topics | internal)), tuple(sorted(renamed)), tuple(sorted((topics | copies) - renamed))
+
+
+def _given(migration: Migration, snapshots: tuple[Snapshot, Snapshot]) -> _Seen:
+    if not migration.may_be_one:
+        check_two_clusters(*snapshots)
+    return lambda _: snapshots
 
 
 def _snapshots_of(

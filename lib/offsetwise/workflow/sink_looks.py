@@ -41,7 +41,7 @@ def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink
     cluster = cluster_of(migration, stated, checkpoint)
     progress("read the checkpoint", 0, 1)
     uri, roots = (stated.uri, migration.checkpoint_roots) if named else (checkpoint, None)
-    read = read_checkpoint(uri, roots=roots, batches=0)
+    read = read_checkpoint(uri, roots=roots, history=0)
     progress("read the checkpoint", 1, 1)
     after = migration.sink(stated, moved=True) or cluster
     return Sink(stated=stated, read=read, transactions=_transactions_of(read, migration), cluster=cluster, after=after)

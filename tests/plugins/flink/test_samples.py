@@ -83,9 +83,9 @@ def test_the_restart_is_one_sentence_with_its_numbers_and_without_batches(name: 
     assert read.restart == RESTARTS[name]
     assert read.engine == "flink"
     assert (
-        read.details.last_planned_batch,
-        read.details.last_committed_batch,
-        read.details.reruns_batch,
+        read.details.progress.planned,
+        read.details.progress.committed,
+        read.details.progress.again,
         read.details.batches,
     ) == (
         None,

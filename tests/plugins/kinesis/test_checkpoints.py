@@ -153,7 +153,7 @@ def test_a_committers_table_that_another_query_wrote_to_is_said(tmp_path: Path) 
     body["sparkKinesisMeta"]["Items"].append({name: {"S": text} for name, text in item.items()})
     (tmp_path / "table.json").write_text(json.dumps(body))
 
-    read = read_checkpoint(str(COMMITTER), committer=str(tmp_path / "table.json"))
+    read = read_checkpoint(str(COMMITTER), options={"committer": str(tmp_path / "table.json")})
     assert codes(read) == ["TABLE_SHARED"]
     assert len(rows(read)) == 2
 
@@ -164,7 +164,7 @@ def test_a_committers_table_is_of_one_query_of_spark() -> None:
     with pytest.raises(UsageError, match="expected one path where uids or a committer's table are named, found 2"):
         list(inspect([str(COMMITTER), str(AWSLABS)], committer=str(TABLE)))
     with pytest.raises(CheckpointError, match="since a committer's table was named, found a lease table of the KCL"):
-        read_checkpoint(str(leases), committer=str(TABLE))
+        read_checkpoint(str(leases), options={"committer": str(TABLE)})
 
 
 @with_cases(

@@ -53,7 +53,7 @@ class TestABatchLostBeforeTheNewest:
 
         assert _codes(read) == ["BATCH_MISSING"]
         assert _offsets(read) == [("orders", 0, 200, None), ("orders", 1, 20, None)]
-        assert read.details.reruns_batch is None
+        assert read.details.progress.again is None
         assert "runs again" not in read.restart
         assert "Batch 200 ended at orders-0 at 200" in read.restart
         message, fix = _said(read, "BATCH_MISSING")

@@ -152,17 +152,17 @@ def _assert_honest(files: Files, read: Checkpoint) -> None:
     """Assert that what is shown stands in the files and, unless damage is said, that all of it is shown."""
     planned = [int(path[8:]) for path in files if re.fullmatch(r"offsets/\d+", path)]
     damaged = any(problem.code == "CHECKPOINT_DAMAGED" for problem in read.problems)
-    start = max((batch for batch in planned if batch != read.details.reruns_batch), default=None)
+    start = max((batch for batch in planned if batch != read.details.progress.again), default=None)
     for source in read.sources:
         lines = [""] if start is None else _of_source(files, f"offsets/{start}", source)
-        if read.details.reruns_batch == 0 or not lines:
+        if read.details.progress.again == 0 or not lines:
             # A log of version 1 does not tell which named source's file a line is of.
             lines = _lines(files, path) if (path := f"sources/{source.id}/0") in files else [""]
         for one in source.positions:
             assert one.offset >= 0
             assert _stands_there(lines[0], one.topic, one.partition, offset_of(one.offset))
             if one.planned_offset is not None:
-                ends = _of_source(files, f"offsets/{read.details.reruns_batch}", source)
+                ends = _of_source(files, f"offsets/{read.details.progress.again}", source)
                 assert _stands_there(ends[0], one.topic, one.partition, offset_of(one.planned_offset))
         if not damaged:
             # JSON's -0 is the number 0, for Spark too.

@@ -97,7 +97,7 @@ def test_a_missing_path_is_said(tmp_path: Path) -> None:
 def test_a_query_that_has_planned_nothing_yet_is_a_checkpoint(tmp_path: Path) -> None:
     read = read_checkpoint(str(write({"metadata": b'{"id":"a-b"}'}, tmp_path)))
 
-    assert (read.job_id, read.details.last_planned_batch, read.sources) == ("a-b", None, ())
+    assert (read.job_id, read.details.progress.planned, read.sources) == ("a-b", None, ())
     assert [problem.code for problem in read.problems] == ["CHECKPOINT_DAMAGED"]
 
 

@@ -59,7 +59,7 @@ class TestARestart:
     def test_continues_at_the_end_of_the_last_batch_when_that_is_committed(self) -> None:
         read = _read(checkpoint({0: orders(100), 1: orders(1050)}, (0, 1)))
 
-        assert (read.details.last_planned_batch, read.details.last_committed_batch, read.details.reruns_batch) == (
+        assert (read.details.progress.planned, read.details.progress.committed, read.details.progress.again) == (
             1,
             1,
             None,
@@ -70,7 +70,7 @@ class TestARestart:
     def test_runs_a_planned_batch_again_from_the_batch_before_it(self) -> None:
         read = _read(checkpoint({0: orders(1050), 1: orders(1100)}, (0,)))
 
-        assert read.details.reruns_batch == 1
+        assert read.details.progress.again == 1
         assert _offsets(read) == [(1050, 1100), (20, 20)]
         assert "1,050" in _said(read, "PENDING_BATCH")
         assert "1,100" in _said(read, "PENDING_BATCH")
@@ -78,7 +78,7 @@ class TestARestart:
     def test_of_a_pending_first_batch_starts_at_the_initial_offsets(self) -> None:
         read = _read(checkpoint({0: orders(1100)}))
 
-        assert (read.details.reruns_batch, read.details.last_committed_batch) == (0, None)
+        assert (read.details.progress.again, read.details.progress.committed) == (0, None)
         assert _offsets(read) == [(5, 1100), (5, 20)]
         assert [path for path, _ in read.pins] == ["offsets/0", "sources/0/0"]
 
@@ -165,7 +165,7 @@ class TestLogsThatDisagree:
         read = _read(checkpoint({0: orders(1), 1: orders(2)}, (0, 1, 2)))
 
         assert "the end of batch 2 is lost" in _said(read)
-        assert read.details.reruns_batch is None
+        assert read.details.progress.again is None
         assert read.sources[0].positions == ()
 
     def test_with_commits_and_no_offsets_are_damage(self) -> None:
@@ -289,7 +289,7 @@ class TestAGarbledOffsetFile:
     def test_leaves_the_start_of_a_pending_batch_known(self) -> None:
         read = _read(checkpoint({0: orders(1050), 1: b"v1\n{}"}, (0,)))
 
-        assert read.details.reruns_batch == 1
+        assert read.details.progress.again == 1
         assert _offsets(read) == [(1050, None), (20, None)]
         assert "CHECKPOINT_DAMAGED" in _codes(read)
 
@@ -464,7 +464,7 @@ class TestOtherFiles:
     def test_in_the_logs_are_no_batches(self, name: str) -> None:
         files = checkpoint({0: orders(1), 1: orders(2)}, (0, 1)) | {f"offsets/{name}": b"x", f"commits/{name}": b"x"}
 
-        assert _read(files).details.last_planned_batch == 1
+        assert _read(files).details.progress.planned == 1
         assert _read(files).problems == ()
 
     @with_cases("name", ["007", "+7", "-7", "99999999999999999999"])
@@ -472,7 +472,7 @@ class TestOtherFiles:
         read = _read(checkpoint({0: orders(1)}, (0,)) | {f"offsets/{name}": b"x"})
 
         assert f"offsets/{name} is a number" in _said(read)
-        assert read.details.last_planned_batch == 0
+        assert read.details.progress.planned == 0
 
     def test_missing_or_garbled_metadata_is_damage(self) -> None:
         files = checkpoint({0: orders(1)}, (0,))
@@ -510,7 +510,7 @@ class TestARunningQuery:
         folder = _Running(checkpoint({0: orders(1), 1: orders(2)}, (0,)), changes=1)
         read = read_from(folder)
 
-        assert (read.details.last_committed_batch, read.details.reruns_batch) == (1, None)
+        assert (read.details.progress.committed, read.details.progress.again) == (1, None)
         assert _codes(read) == ["READER_SUSPECTED"]
 
     def test_that_never_rests_is_said(self) -> None:
@@ -518,7 +518,7 @@ class TestARunningQuery:
 
         assert _codes(read) == ["READER_SUSPECTED"]
         assert "changed while they were read" in _said(read, "READER_SUSPECTED")
-        assert read.details.reruns_batch is None
+        assert read.details.progress.again is None
 
     def test_that_purges_files_between_listing_and_reading_is_read_again(self) -> None:
         folder = _Purging(checkpoint({0: orders(1), 1: orders(2), 2: orders(3)}, (0, 1, 2)))

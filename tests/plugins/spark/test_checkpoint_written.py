@@ -64,9 +64,9 @@ def test_a_stateful_query_is_read_as_it_ran(spark: SparkSession, tmp_path: Path)
 
     assert committed.job_id == pending.job_id == query_id
     assert (
-        committed.details.last_planned_batch,
-        committed.details.last_committed_batch,
-        committed.details.reruns_batch,
+        committed.details.progress.planned,
+        committed.details.progress.committed,
+        committed.details.progress.again,
     ) == (1, 1, None)
     assert committed.problems == ()
     assert [(one.kind, one.raw) for one in committed.sources] == [("other", '{"logOffset":1}')]
@@ -77,7 +77,7 @@ def test_a_stateful_query_is_read_as_it_ran(spark: SparkSession, tmp_path: Path)
     assert [(one.operator, one.partitions, one.keys) for one in spark_details(committed).state] == [(0, 2, 4)]
     assert dict(spark_details(committed).configuration)["spark.sql.shuffle.partitions"] == "2"
 
-    assert (pending.details.last_planned_batch, pending.details.last_committed_batch, pending.details.reruns_batch) == (
+    assert (pending.details.progress.planned, pending.details.progress.committed, pending.details.progress.again) == (
         2,
         1,
         2,

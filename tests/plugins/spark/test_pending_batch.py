@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 from offsetwise.engines.checkpoint import read_checkpoint
-from offsetwise.findings.migration import pending_batch
 from offsetwise.findings.register import severity_of
 from offsetwise.findings.target_position import new_partition
 from offsetwise.model import Checkpoint, Severity
 from offsetwise.plugins.spark.engine.checkpoint import read_from
+from offsetwise.plugins.spark.engine.findings import pending_batch
 from tests.findings.cases import migration
 from tests.plugins.kinesis.test_checkpoints import PENDING
 from tests.plugins.spark.folders import MemoryFolder, checkpoint, orders

@@ -12,13 +12,13 @@ def test_positions_are_those_after_the_batch_and_nothing_is_pending() -> None:
     made = rewound(checkpoint(reruns_batch=7, last_planned_batch=7), 4, files=(("offsets/4", "cd"),))
 
     assert [each.offset for each in made.sources[0].positions] == [1010]
-    assert made.details.reruns_batch is None
+    assert made.details.progress.again is None
 
 
 def test_the_checkpoint_is_still_held_to_its_last_batches() -> None:
     made = rewound(checkpoint(), 4, files=(("offsets/4", "cd"),))
 
-    assert (made.details.last_planned_batch, made.details.last_committed_batch) == (6, 6)
+    assert (made.details.progress.planned, made.details.progress.committed) == (6, 6)
     assert made.pins == (("offsets/6", "ab" * 32), ("offsets/4", "cd"))
 
 

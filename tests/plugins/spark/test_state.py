@@ -162,7 +162,7 @@ def test_a_broken_store_is_that_stores_problem(spark: SparkSession, tmp_path: Pa
 def test_logs_that_spark_cannot_read_are_an_error_in_words(spark: SparkSession, tmp_path: Path) -> None:
     folder = shutil.copytree(Path(sample().checkpoint("orders").uri), tmp_path / "copy")
     read = read_checkpoint(str(folder))
-    commit = folder / "commits" / str(read.details.last_committed_batch)
+    commit = folder / "commits" / str(read.details.progress.committed)
     commit.write_text('v9\n{"nextBatchWatermarkMs":0}')
     (commit.parent / f".{commit.name}.crc").unlink()
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from offsetwise.engines.engine import CheckpointEngine, Listing
+from offsetwise.engines.engine import CheckpointEngine, Listing, ReadRequest
 from offsetwise.errors import CheckpointError
 from offsetwise.model import Checkpoint, CheckpointSource, Details, SourcePosition
 from offsetwise.ports.stream import position
-from offsetwise.storage.dynamodb import Table
-from offsetwise.storage.folders import Entry, Tree
+from offsetwise.storage.folders import Entry
 
 FILE: Final = "positions.json"
 SOURCE: Final = "shelf"
@@ -36,30 +35,24 @@ def _recognises(entries: Sequence[Entry]) -> bool:
     return any(entry.name == FILE for entry in entries)
 
 
-def _read(
-    uri: str,
-    folder: Tree | None,
-    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - every engine's
-    *,
-    roots: Sequence[str] | None,  # noqa: ARG001 - as above
-    batches: int,  # noqa: ARG001 - as above
-    uids: Sequence[str],  # noqa: ARG001 - as above
-    committer: Table | None,  # noqa: ARG001 - as above
-) -> Checkpoint:
-    data = None if folder is None else folder.read_many({FILE: None})[FILE]
+def _read(asked: ReadRequest) -> Checkpoint:
+    data = None if asked.folder is None else asked.folder.read_many({FILE: None})[FILE]
     if not isinstance(data, bytes):
-        raise CheckpointError(f"{uri}/{FILE}: expected positions, found that it cannot be read.", fix="Restore it.")
+        raise CheckpointError(
+            f"{asked.uri}/{FILE}: expected positions, found that it cannot be read.", fix="Restore it."
+        )
     try:
         body = json.loads(data)
         job, details = str(body["job"]), ToyDetails(colour=str(body["colour"]))
         positions = tuple(_position(*entry) for entry in body["at"])
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointError(
-            f"{uri}/{FILE}: expected a job, a colour and positions, found {str(error)[:200]!r}. Nothing was used.",
+            f"{asked.uri}/{FILE}: expected a job, a colour and positions, found {str(error)[:200]!r}. "
+            "Nothing was used.",
             fix="Let the job write its file again.",
         ) from error
     return Checkpoint(
-        uri=uri,
+        uri=asked.uri,
         engine=TOY.name,
         job_id=job,
         restart=f"The toy goes on in {len(positions)} partitions.",
@@ -90,7 +83,7 @@ TOY: Final = CheckpointEngine(
     job="toy",
     source_name=re.compile(r"[a-z]{1,20}"),
     recognises=_recognises,
-    read=_read,
+    reader=_read,
     details=ToyDetails,
     listings=_listings,
 )

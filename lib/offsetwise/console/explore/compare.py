@@ -179,7 +179,7 @@ def _caption(migration: Offered, answer: Answered | None) -> str:
     if answer is None:
         return f"{blocks.clusters(migration.old, migration.new)} · not read yet"
     shown = answer.value
-    batch = shown.checkpoint.details.last_committed_batch if shown.checkpoint else None
+    batch = shown.checkpoint.details.progress.committed if shown.checkpoint else None
     committed = "" if batch is None else f" · batch {number(batch)} committed"
     return (
         f"{blocks.clusters(shown.old.name, shown.new.name)}{committed} · "

@@ -284,9 +284,9 @@ def _numbers(answer: CachedAnswer[Fleet], row: FleetRow, checkpoint: Checkpoint,
         fleet_table.age(fleet_table.age_ms(at, now)) for at in (row.planned_at_ms, row.committed_at_ms)
     )
     st.markdown(
-        f"Batch **{number(checkpoint.details.last_planned_batch)}** is the newest planned one, from "
+        f"Batch **{number(checkpoint.details.progress.planned)}** is the newest planned one, from "
         f"{clock(row.planned_at_ms)} ({planned} before this was read). Batch "
-        f"**{number(checkpoint.details.last_committed_batch)}** is the newest committed one, planned at "
+        f"**{number(checkpoint.details.progress.committed)}** is the newest committed one, planned at "
         f"{clock(row.committed_at_ms)} ({committed} before). {end}"
     )
     if checkpoint.job_id is not None:

@@ -269,11 +269,11 @@ def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[Fleet
 
 
 def planned(row: FleetRow) -> int | None:
-    return row.checkpoint.details.last_planned_batch if row.checkpoint else None
+    return row.checkpoint.details.progress.planned if row.checkpoint else None
 
 
 def committed(row: FleetRow) -> int | None:
-    return row.checkpoint.details.last_committed_batch if row.checkpoint else None
+    return row.checkpoint.details.progress.committed if row.checkpoint else None
 
 
 def age(milliseconds: int | None) -> str:

@@ -15,6 +15,7 @@ from offsetwise.model import (
     ClusterRequirement,
     Exactness,
     IsolationLevel,
+    JobProgress,
     LogRange,
     Method,
     Plan,
@@ -102,6 +103,7 @@ def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, 
 
 def with_repair(plan: Plan, before: Checkpoint, repaired: Repaired, request: DraftRequest) -> Plan:
     kind, known = request.repair or "", dict(repaired.pins).keys()
+    progress = JobProgress() if repaired.checkpoint is None else repaired.checkpoint.details.progress
     required = replace(CheckpointRequirement.of(before), files=repaired.pins)
     return replace(
         plan,
@@ -112,19 +114,12 @@ def with_repair(plan: Plan, before: Checkpoint, repaired: Repaired, request: Dra
             kind=kind,
             costs=repaired.costs,
             job_id=repaired.job_id,
-            after_batch=_after(repaired.checkpoint),
-            reruns_batch=None if repaired.checkpoint is None else repaired.checkpoint.details.reruns_batch,
+            after_batch=progress.after,
+            reruns_batch=progress.again,
             positions=_positions(repaired.checkpoint),
             made=tuple(sorted(path for path in repaired.replaced.keys() - known if not path.endswith(".crc"))),
         ),
     )
-
-
-def _after(checkpoint: Checkpoint | None) -> int | None:
-    if checkpoint is None:
-        return None
-    reruns = checkpoint.details.reruns_batch
-    return checkpoint.details.last_planned_batch if reruns is None else reruns - 1 if reruns else None
 
 
 def _positions(checkpoint: Checkpoint | None) -> tuple[RepairedPosition, ...]:

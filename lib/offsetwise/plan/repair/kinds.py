@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Final
 from uuid import UUID
@@ -8,7 +8,6 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from offsetwise.errors import UsageError
-from offsetwise.model import Checkpoint
 from offsetwise.plan.settings import Settings
 
 
@@ -47,23 +46,6 @@ class RepairSettings(Settings):
         description="the kind of repair that the copy gets",
         json_schema_extra={"enum": list(KINDS)},
     )
-
-
-def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
-    fields = KINDS[kind].model_fields
-    if "topic" in fields:
-        every = checkpoint.details.batches
-        topics = {of.topic for step in every for source in step.sources for of in source.offsets}
-        topics |= {at.topic for source in checkpoint.sources for at in source.positions}
-        yield from ({"topic": topic} for topic in sorted(topics))
-        there = {of.topic for step in every[-1:] for source in step.sources for of in source.offsets}
-        missing = sorted(topics - there)
-        if len(missing) > 1:
-            yield {"topic": ",".join(missing)}
-    elif "query_id" in fields:
-        yield {"query_id": str(UUID(int=0))}
-    else:
-        yield {}
 
 
 def require_kind(kind: str) -> str:

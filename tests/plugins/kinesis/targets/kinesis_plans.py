@@ -82,9 +82,9 @@ def shard_plan(
 
 def _planned(source: str, at: SourcePosition, moved: Position | None, read: Checkpoint) -> PlannedPosition:
     new, end = at.offset if moved is None else moved, at.planned_offset
-    restart = [RestartPoint(batch=read.details.last_committed_batch, old=at.offset, new=new)]
+    restart = [RestartPoint(batch=read.details.progress.committed, old=at.offset, new=new)]
     if end is not None:
-        restart.append(RestartPoint(batch=read.details.reruns_batch, old=end, new=end))
+        restart.append(RestartPoint(batch=read.details.progress.again, old=end, new=end))
     made = planned(at.topic, at.partition, *restart, source=source)
     return replace(made, method=Method.PRESERVED, old=LOG, new=LOG, raw=RawReuse(verdict=RawVerdict.SAME))
 

@@ -80,11 +80,11 @@ def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSess
     _produce(lab.old_bootstrap, 30, 20)
     _run(spark, lab.old_bootstrap, folder, fails=True)
     first = read_checkpoint(str(folder))
-    assert (first.details.reruns_batch, _ranges(first)) == (0, {0: (0, 30), 1: (0, 20)})
+    assert (first.details.progress.again, _ranges(first)) == (0, {0: (0, 30), 1: (0, 20)})
 
     _run(spark, lab.old_bootstrap, folder)
     done = read_checkpoint(str(folder))
-    assert (done.details.last_committed_batch, done.details.reruns_batch, done.problems) == (0, None, ())
+    assert (done.details.progress.committed, done.details.progress.again, done.problems) == (0, None, ())
     assert _ranges(done) == {0: (30, -1), 1: (20, -1)}
 
     _produce(lab.old_bootstrap, 12, 7)
@@ -95,7 +95,7 @@ def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSess
     _produce(lab.old_bootstrap, 3, 4)
     copy = shutil.copytree(folder, tmp_path / "copy")
     again, *_ = _run(spark, lab.old_bootstrap, copy)
-    assert again == (pending.details.reruns_batch, _ranges(pending)) == (1, {0: (30, 42), 1: (20, 27)})
+    assert again == (pending.details.progress.again, _ranges(pending)) == (1, {0: (30, 42), 1: (20, 27)})
 
     caught_up = read_checkpoint(str(copy))
     assert _ranges(caught_up) == {0: (45, -1), 1: (31, -1)}
@@ -104,10 +104,10 @@ def test_spark_restarts_exactly_where_the_reader_says(lab: Lab, spark: SparkSess
 def test_the_sample_jobs_checkpoint_has_a_planned_batch(sample: Path) -> None:
     folder = sample.parent / "checkpoints" / "orders"
     read = read_checkpoint(str(folder))
-    planned = json.loads((folder / "offsets" / str(read.details.reruns_batch)).read_text().split("\n")[2])
-    start = json.loads((folder / "offsets" / str(read.details.last_committed_batch)).read_text().split("\n")[2])
+    planned = json.loads((folder / "offsets" / str(read.details.progress.again)).read_text().split("\n")[2])
+    start = json.loads((folder / "offsets" / str(read.details.progress.committed)).read_text().split("\n")[2])
 
-    assert read.details.reruns_batch == (read.details.last_committed_batch or 0) + 1
+    assert read.details.progress.again == (read.details.progress.committed or 0) + 1
     assert {one.topic_partition: (one.offset, one.planned_offset) for one in read.sources[0].positions} == {
         (topic, int(partition)): (offset, planned[topic][partition])
         for topic, partitions in start.items()

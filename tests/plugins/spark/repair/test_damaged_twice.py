@@ -87,7 +87,7 @@ def test_commits_that_are_damaged_one_after_the_other_are_removed_together(
         str(each) for each in range(2, 6 - count)
     }
     read = read_checkpoint(str(copy))
-    assert read.details.reruns_batch == (6 if pending else 5)
+    assert read.details.progress.again == (6 if pending else 5)
     assert next(at.offset for at in read.sources[0].positions) == (50 if pending else 40)
     assert not [each for each in plan["repair"]["costs"] if each.startswith("Left as it is")]
 

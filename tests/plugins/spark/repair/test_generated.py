@@ -97,7 +97,7 @@ def test_a_pending_batch_is_dropped_and_the_copy_is_where_the_one_before_ended(s
     read = copied(made.files(pending), tmp_path, "drop-pending-batch")
 
     assert positions(read) == flat(made.ends[-1])
-    assert read.details.reruns_batch is None
+    assert read.details.progress.again is None
     assert others(read) == []
 
 
@@ -111,7 +111,7 @@ def test_a_commit_cut_anywhere_is_removed_and_its_batch_runs_again(seed: int, tm
     read = copied(made.files() | {f"commits/{made.last}": cut}, tmp_path, "remove-damaged-commit")
 
     assert positions(read) == flat(made.ends[-2])
-    assert read.details.reruns_batch == made.last
+    assert read.details.progress.again == made.last
     assert planned_ends(read) == flat(made.ends[-1])
     assert others(read) == ["PENDING_BATCH"]
 
@@ -128,7 +128,7 @@ def test_what_lies_behind_a_hole_is_dropped_and_the_copy_is_where_the_last_batch
     read = copied(made.files(behind), tmp_path, "drop-batch-after-gap")
 
     assert positions(read) == flat(made.ends[-1])
-    assert read.details.reruns_batch is None
+    assert read.details.progress.again is None
     assert others(read) == []
 
 
@@ -142,7 +142,7 @@ def test_a_topic_that_left_is_put_back_where_the_batch_before_ended(seed: int, t
     read = copied(made.files({made.last + 1: planned}), tmp_path, "restore-topic", topic=gone)
 
     assert positions(read) == flat(made.ends[-1])
-    assert read.details.reruns_batch == made.last + 1
+    assert read.details.progress.again == made.last + 1
     assert planned_ends(read) == flat({**planned, gone: made.ends[-1][gone]})
 
 

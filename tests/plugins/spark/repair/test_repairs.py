@@ -194,7 +194,7 @@ def test_every_half_written_commit_is_removed(data: bytes, tmp_path: Path) -> No
     folder = aged(write(DAMAGED["remove-damaged-commit"] | {"commits/5": data}, tmp_path / "source"))
     copy, plan = repaired(folder, "remove-damaged-commit", tmp_path / "work")
 
-    assert read_checkpoint(str(copy)).details.reruns_batch == 5
+    assert read_checkpoint(str(copy)).details.progress.again == 5
     assert "up to 30 records are read twice" in plan["repair"]["costs"][0]
 
 
@@ -270,7 +270,7 @@ def test_one_copy_has_the_repair_and_the_new_positions(kind: str, tmp_path: Path
             [(at.topic, at.partition, offset_of(at.offset) + SHIFT) for at in source.positions]
             for source in expected.sources
         ]
-        assert read.details.reruns_batch == expected.details.reruns_batch
+        assert read.details.progress.again == expected.details.progress.again
         assert read.job_id == plan.job_id == (expected.job_id or ID)
         assert spark_checkpoint.look(plan, step, context(tmp_path)).standing is StepStanding.AS_WRITTEN
         assert list(TYPE.disagreements(plan, "ab" * 32, step)) == []

@@ -72,7 +72,7 @@ def test_a_rewind_in_place_keeps_what_it_drops(tmp_path: Path) -> None:
     step = _edited(plan, tmp_path)
 
     assert _positions(str(source)) == _expected(plan)
-    assert read_checkpoint(str(source)).details.last_planned_batch == 3
+    assert read_checkpoint(str(source)).details.progress.planned == 3
     assert not (source / "state/0/0/5.delta").exists()
     with journal(tmp_path, name="another") as one:
         in_place.undo(plan, step, context(tmp_path, journal=one))

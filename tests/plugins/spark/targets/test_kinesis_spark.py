@@ -84,7 +84,7 @@ def test_a_copy_with_the_same_positions_has_the_same_bytes(
 ) -> None:
     source = lay(recorded, tmp_path)
     (source / "state" / "0" / "0").mkdir(parents=True)
-    newest = read_checkpoint(str(source)).details.last_committed_batch
+    newest = read_checkpoint(str(source)).details.progress.committed
     for version in range(1, 2 if newest is None else newest + 2):
         (source / "state" / "0" / "0" / f"{version}.delta").write_bytes(b"state")
     plan, before = shard_plan(aged(source), COPY), files_of(source)

@@ -267,7 +267,7 @@ class TestRewind:
         return aged(tmp_path / "source")
 
     def test_later_batches_and_the_state_they_made_are_left_out(self, source: Path, tmp_path: Path) -> None:
-        newest = read_checkpoint(str(source)).details.last_planned_batch
+        newest = read_checkpoint(str(source)).details.progress.planned
         assert newest is not None
         plan = drafted(str(source), rewind_to=3)
         step = _copied(plan, tmp_path)
@@ -275,7 +275,7 @@ class TestRewind:
         copy = tmp_path / "out" / "copy"
         assert _positions(str(copy)) == _expected(plan)
         read = read_checkpoint(str(copy))
-        assert (read.details.last_planned_batch, read.details.last_committed_batch) == (3, 3)
+        assert (read.details.progress.planned, read.details.progress.committed) == (3, 3)
         versions = {int(path.name.split(".")[0]) for path in copy.rglob("*.delta")}
         assert max(versions) == 4
         assert not [path for path in copy.rglob(".*.delta.crc") if int(path.name.split(".")[1]) > 4]

@@ -18,19 +18,10 @@ from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.evidence import linked
 from offsetwise.engines.registry import engine_of
 from offsetwise.findings import describe, worded
-from offsetwise.findings.migration import checkpoint_polluted, pending_batch, reader_suspected
-from offsetwise.findings.reading import checkpoint_damaged, gap
 from offsetwise.model import Checkpoint, Problem, Subject
 from offsetwise.wording import clock
 
 _COMPARE: Final = Path("pages/explore/compare.py")
-_TITLES: Final = {
-    pending_batch.code: "Planned: a batch is not committed",
-    checkpoint_polluted.code: "Polluted: offsets of another log",
-    checkpoint_damaged.code: "Damaged",
-    reader_suspected.code: "Running: a query seems to write to it",
-    gap.code: "Gap: batches without files",
-}
 
 
 def no_checkpoint(migration: Offered, subject: Subject) -> None:
@@ -131,11 +122,10 @@ def _identifiers(reading: sources.Reading) -> None:
 
 
 def title(problem: Problem) -> str:
-    return terms.said(_TITLES.get(problem.code, describe(problem.code).title))
+    kind = describe(problem.code)
+    return terms.said(kind.heading or kind.title)
 
 
 def beside_restart(problem: Problem, restart: str) -> str:
     """Return what a problem says beyond the restart sentence, which stands above it."""
-    if problem.code == pending_batch.code:
-        return "The sink may hold part of the batch."
-    return "" if problem.message in restart else problem.message
+    return describe(problem.code).beside or ("" if problem.message in restart else problem.message)

@@ -99,7 +99,9 @@ def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
             "shards" if in_shards(checkpoint) else "partitions",
             lambda source: len(source.shards or source.positions) + len(source.marked) if _kafka(source) else None,
         ),
-        Column("planned ahead", lambda source: _ahead(source, checkpoint.details.reruns_batch), when=lambda _: planned),
+        Column(
+            "planned ahead", lambda source: _ahead(source, checkpoint.details.progress.again), when=lambda _: planned
+        ),
     )
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
-from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.engine import CheckpointEngine, ReadOption, ReadRequest
 from offsetwise.errors import OffsetwiseError
 from offsetwise.model import Checkpoint
 from offsetwise.plugins.flink.engine.checkpoint import SOURCE_NAME, read_checkpoint
@@ -18,21 +18,20 @@ from offsetwise.plugins.flink.engine.folder import (
     retained_in,
     retained_number,
 )
-from offsetwise.storage.dynamodb import Table
-from offsetwise.storage.folders import Entry, Tree
 
 
-def _read(
-    uri: str,
-    folder: Tree | None,  # noqa: ARG001 - the folder above it is opened as well
-    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
-    *,
-    roots: Sequence[str] | None,
-    batches: int,  # noqa: ARG001 - a job has none
-    uids: Sequence[str],
-    committer: Table | None,  # noqa: ARG001 - as above
-) -> Checkpoint:
-    return read_checkpoint(uri, roots=roots, uids=uids)
+def _texts(given: object) -> tuple[str, ...]:
+    return tuple(map(str, given)) if isinstance(given, (list, tuple)) else (str(given),)
+
+
+UIDS: Final[ReadOption[tuple[str, ...]]] = ReadOption(
+    name="uids", asked="uids of operators were named", given="the uids", default=(), parse=_texts
+)
+"""Uids of operators as a person knows them; a checkpoint of an early release holds their hashes alone."""
+
+
+def _read(asked: ReadRequest) -> Checkpoint:
+    return read_checkpoint(asked.uri, roots=asked.roots, uids=UIDS.of(asked))
 
 
 def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:
@@ -62,12 +61,12 @@ FLINK: Final = CheckpointEngine(
     job="job",
     source_name=SOURCE_NAME,
     recognises=is_flink,
-    read=_read,
+    reader=_read,
+    options=(UIDS,),
     listings=listings,
     details=FlinkDetails,
     file=METADATA,
     commits_to_group=True,
-    has_uids=True,
     instead=job_folder,
     retained=retained_in,
     newest=newest_alone,

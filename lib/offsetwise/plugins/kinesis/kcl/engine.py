@@ -4,12 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.engine import CheckpointEngine, ReadRequest
 from offsetwise.model import Checkpoint
 from offsetwise.plugins.kinesis.kcl.details import NAME, KclDetails, listings
-from offsetwise.storage.dynamodb import Table
 from offsetwise.storage.dynamodb_files import is_export
-from offsetwise.storage.folders import Entry, Tree
+from offsetwise.storage.folders import Entry
 from offsetwise.storage.location import TABLE_SCHEME
 
 _DUMP: Final = re.compile(rb'"Items"\s*:\s*\[|"Item"\s*:\s*\{|"leaseKey"\s*:\s*\{|^\W{0,4}leaseKey\b')
@@ -25,19 +24,10 @@ def _is_export(entries: Sequence[Entry]) -> bool:
     return is_export(entry.name for entry in entries)
 
 
-def _read(
-    uri: str,
-    folder: Tree | None,  # noqa: ARG001 - it is opened by its URI
-    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
-    *,
-    roots: Sequence[str] | None,
-    batches: int,  # noqa: ARG001 - an application has none
-    uids: Sequence[str],  # noqa: ARG001 - as above
-    committer: Table | None,  # noqa: ARG001 - as above
-) -> Checkpoint:
+def _read(asked: ReadRequest) -> Checkpoint:
     from offsetwise.plugins.kinesis.kcl.kinesis import read_table  # noqa: PLC0415 - for those who have lease tables
 
-    return read_table(uri, roots=roots)
+    return read_table(asked.uri, roots=asked.roots)
 
 
 def _parts(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -54,7 +44,7 @@ KCL: Final = CheckpointEngine(
     job="application",
     source_name=re.compile(r"[A-Za-z0-9_.-]{3,255}"),  # as DynamoDB names tables
     recognises=_is_export,
-    read=_read,
+    reader=_read,
     listings=listings,
     details=KclDetails,
     schemes=frozenset({TABLE_SCHEME}),

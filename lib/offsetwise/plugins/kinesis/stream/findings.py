@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
 
 from offsetwise.findings.case import Case, MigrationCase, partition_of
 from offsetwise.findings.register import Fact, Stage, finding
@@ -11,8 +10,6 @@ from offsetwise.model import AnyPosition, Problem, Severity, TopicPartition, Top
 from offsetwise.plugins.kinesis.stream.numbers import NumberEvidence, evidence_of, moment
 from offsetwise.plugins.kinesis.stream.spec import ShardPlace, in_several, sequence_number
 from offsetwise.wording import duration, many
-
-_NAMED: Final = 4
 
 
 def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:

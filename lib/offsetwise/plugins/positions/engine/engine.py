@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
-from offsetwise.engines.engine import CheckpointEngine
+from offsetwise.engines.engine import CheckpointEngine, ReadRequest
 from offsetwise.model import Checkpoint
 from offsetwise.plugins.positions.engine.details import PositionsDetails
-from offsetwise.storage.dynamodb import Table
-from offsetwise.storage.folders import Entry, Tree
 
 NAME: Final = "positions"
 
@@ -19,19 +16,10 @@ def _is_positions_file(part: str, data: bytes) -> bool:
     return is_positions_file(part, data)
 
 
-def _read(
-    uri: str,
-    folder: Tree | None,  # noqa: ARG001 - it is opened by its URI
-    entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
-    *,
-    roots: Sequence[str] | None,
-    batches: int,  # noqa: ARG001 - a file has none
-    uids: Sequence[str],  # noqa: ARG001 - as above
-    committer: Table | None,  # noqa: ARG001 - as above
-) -> Checkpoint:
+def _read(asked: ReadRequest) -> Checkpoint:
     from offsetwise.plugins.positions.engine.reading import read_positions  # noqa: PLC0415 - as above
 
-    return read_positions(uri, NAME, roots=roots)
+    return read_positions(asked.uri, NAME, roots=asked.roots)
 
 
 POSITIONS: Final = CheckpointEngine(
@@ -41,7 +29,7 @@ POSITIONS: Final = CheckpointEngine(
     holds="no folder, but offsets of Kafka in a file",
     job="group",
     source_name=re.compile(r"[a-z-]{1,40}(:[^/\\\x00-\x1f\x7f]{1,255})?"),  # a shape, and a group
-    read=_read,
+    reader=_read,
     details=PositionsDetails,
     reads_files=True,
     recognises_file=_is_positions_file,

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from offsetwise.errors import MissingError, StorageError
-from offsetwise.findings.migration import pending_batch, reader_suspected
+from offsetwise.findings.migration import reader_suspected
 from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged
 from offsetwise.model import Batch, BatchSource, Checkpoint, CheckpointSource, Problem
 from offsetwise.plugins.spark.engine.details import SparkDetails, StateStore
+from offsetwise.plugins.spark.engine.findings import pending_batch
 from offsetwise.plugins.spark.engine.folder import require_checkpoint
 from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
 from offsetwise.plugins.spark.engine.later_batches import BATCH, crc_path

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from offsetwise.model import Batch, Checkpoint, Details
+from offsetwise.model import Batch, Checkpoint, Details, JobProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,17 @@ class SparkDetails(Details):
     """Spark configuration recorded with the newest batch, sorted by key."""
     offset_log_version: int | None = None
     commit_log_version: int | None = None
+
+    @property
+    def progress(self) -> JobProgress:
+        """Count batches: without a pending one the query goes on after the newest that was planned."""
+        planned, again = self.last_planned_batch, self.reruns_batch
+        after = planned if again is None else again - 1 if again else None
+        return JobProgress(planned=planned, committed=self.last_committed_batch, again=again, after=after)
+
+    def planned_ms(self, step: int | None) -> int | None:
+        """Return when a retained batch was planned, epoch ms; an engine that does not know writes 0."""
+        return next((batch.timestamp_ms or None for batch in self.batches if batch.id == step), None)
 
     @property
     def written_ms(self) -> int | None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from offsetwise.engines.batch_files import BatchFiles, RawFile
-from offsetwise.engines.engine import CheckpointEngine, CheckpointReading, Written
-from offsetwise.errors import MissingError, StorageError
+from offsetwise.engines.engine import CheckpointEngine, CheckpointReading, ReadOption, ReadRequest, Written
+from offsetwise.errors import CheckpointError, MissingError, StorageError
 from offsetwise.model import BatchSource, Checkpoint
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from offsetwise.plugins.spark.engine.details import SparkDetails
@@ -16,16 +16,16 @@ from offsetwise.plugins.spark.engine.folder import instead, is_checkpoint
 from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, parse_commit, parse_offsets
 from offsetwise.plugins.spark.engine.releases.flows import LEVELS, ROOT, newest_of_flows, superseded
-from offsetwise.plugins.spark.engine.repairs.kinds import repair
-from offsetwise.storage.dynamodb import Table
-from offsetwise.storage.folders import Entry, FolderReader, Tree, open_tree
+from offsetwise.plugins.spark.engine.repairs.kinds import repair, repairs_to_try
+from offsetwise.storage.dynamodb import Table, tables_at
+from offsetwise.storage.folders import FolderReader, open_tree
 
 LOGS: Final = ("offsets", "commits")
 
 
 def reading(folder: FolderReader, checkpoint: Checkpoint) -> CheckpointReading:
     times = _times(folder)
-    planned = f"offsets/{checkpoint.details.last_planned_batch}"
+    planned = f"offsets/{checkpoint.details.progress.planned}"
     return CheckpointReading(
         checkpoint=checkpoint,
         read_at_ms=int(time.time() * 1000),
@@ -83,18 +83,27 @@ def _file(path: str, content: bytes | StorageError, parse: Callable[[bytes], _Pa
         return RawFile(path=path, data=content, problem=f"{path} is garbled: {error}.")
 
 
-def _read(
-    uri: str,
-    folder: Tree | None,
-    entries: tuple[Entry, ...] | None,
-    *,
-    roots: Sequence[str] | None,
-    batches: int,
-    uids: Sequence[str],  # noqa: ARG001 - a query has none
-    committer: Table | None,
-) -> Checkpoint:
-    read = read_from(folder or open_tree(uri, roots=roots), batches=batches, entries=entries, committer=committer)
-    return replace(read, problems=(*superseded(uri, roots=roots), *read.problems))
+COMMITTER: Final[ReadOption[str | None]] = ReadOption(
+    name="committer", asked="a committer's table was named", given="the table", default=None, parse=str
+)
+"""The table of DynamoDB that a connector keeps the ends of its batches in: a dump, or the table itself."""
+
+
+def _read(asked: ReadRequest) -> Checkpoint:
+    named, folder = COMMITTER.of(asked), asked.folder or open_tree(asked.uri, roots=asked.roots)
+    committer = None if named is None else _table(named, asked.roots)
+    read = read_from(folder, batches=asked.history, entries=asked.entries, committer=committer)
+    return replace(read, problems=(*superseded(asked.uri, roots=asked.roots), *read.problems))
+
+
+def _table(committer: str, roots: Sequence[str] | None) -> Table:
+    tables = tables_at(committer, roots=roots)
+    if len(tables) != 1:
+        raise CheckpointError(
+            f"{committer}: expected the one table of the committer, found {len(tables):,}. No position was read.",
+            fix="Give a dump of that table alone.",
+        )
+    return tables[0]
 
 
 SPARK: Final = CheckpointEngine(
@@ -105,14 +114,15 @@ SPARK: Final = CheckpointEngine(
     job="query",
     source_name=re.compile(r"[A-Za-z0-9_]{1,255}"),  # as Spark names the folder of a source
     recognises=is_checkpoint,
-    read=_read,
+    reader=_read,
+    options=(COMMITTER,),
     plans_batches=True,
-    has_committer=True,
     own_groups="spark-kafka-",  # `KafkaSourceProvider`, unless `groupIdPrefix` or `kafka.group.id` is set
     batch_files=files_from,
     details=SparkDetails,
     reading=reading,
     repair=repair,
+    repairs_to_try=repairs_to_try,
     instead=instead,
     deeper={ROOT: LEVELS},
     newest=newest_of_flows,

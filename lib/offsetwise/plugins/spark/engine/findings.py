@@ -1,11 +1,81 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
+from typing import TYPE_CHECKING
 
-from offsetwise.findings.reading import REPAIR_OPTIONS, named
-from offsetwise.findings.register import Stage, finding
-from offsetwise.model import Severity
+from offsetwise.findings.case import MigrationCase
+from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged, named
+from offsetwise.findings.register import Fact, Stage, describe, finding
+from offsetwise.model import AnyPosition, LogRange, PartitionComparison, Problem, Severity, TopicOffsets
+from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
+from offsetwise.wording import many
+
+if TYPE_CHECKING:
+    from offsetwise.plugins.spark.engine.restart import Restart
+
+
+@finding(
+    code="CHECKPOINT_POLLUTED",
+    severity=Severity.BLOCKS,
+    title="The last planned batch carries the other cluster's numbers",
+    remedy="Drop the last planned batch in the copy; go on from the last committed one.",
+    rank=100,
+    stage=Stage.MIGRATION,
+    engine="spark",
+    needs={Fact.PENDING},
+    of_pending=True,
+    heading="Polluted: offsets of another log",
+)
+def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
+    """The pending batch ends where only the new cluster could have ended it.
+
+    Either a partition goes backwards, or every end fits the new cluster's ranges while at least one lies outside the
+    old one's. Each end must be known on both clusters for the second: a checkpoint read after the old cluster moved on
+    would look the same for single partitions.
+    """
+    again = None if case.checkpoint is None else case.checkpoint.details.progress.again
+    pending = [row for row in case.rows if len(row.restart) > 1]
+    backward = [row for row in pending if row.restart[-1].old < row.restart[0].old]
+    if backward:
+        row = backward[0]
+        yield (
+            f"Batch {again} would end before it begins in {many(len(backward), 'partition')}: {row.topic_partition} "
+            f"goes from {row.restart[0].old:,} back to {row.restart[-1].old:,}."
+        )
+        return
+    strange = [row for row in pending if _within(row.restart[-1].old, row.old) is False]
+    if strange and all(_within(row.restart[-1].old, row.new) and _starts_old(row) for row in pending):
+        row = strange[0]
+        yield (
+            f"Batch {again} starts on the old cluster, but its ends fit only the new one: {row.topic_partition} "
+            f"would end at {row.restart[-1].old:,}, the old log at {row.old.hw:,}."
+        )
+
+
+@finding(
+    code="PENDING_BATCH",
+    severity=Severity.WARNS,
+    title="A batch was planned and not committed",
+    remedy="Best let it commit on the old cluster first; else both of its ends have to be translated.",
+    rank=100,
+    stage=Stage.MIGRATION,
+    engine="spark",
+    needs={Fact.PENDING},
+    heading="Planned: a batch is not committed",
+    beside="The sink may hold part of the batch.",
+)
+def pending_batch(case: MigrationCase) -> Iterator[str]:
+    """A planned batch was not committed and will run again."""
+    if case.checkpoint is None:
+        return
+    codes = {problem.code for problem in case.checkpoint.problems}
+    lacks_files = checkpoint_damaged.code in codes and pending_batch.code not in codes
+    if lacks_files or any(describe(code).continuing for code in codes):
+        return  # it does not run again as it is
+    committed = case.checkpoint.details.progress.committed
+    last = "no batch was committed" if committed is None else f"batch {committed} is the last committed one"
+    yield (f"Batch {case.checkpoint.details.progress.again} was planned and not committed, and will run again; {last}.")
 
 
 @finding(
@@ -97,6 +167,17 @@ def topic_left(batch: int, earlier: int, dropped: Sequence[str], topics: Sequenc
     )
 
 
+def _within(offset: AnyPosition, log: LogRange) -> bool | None:
+    """Return whether an offset fits a log; None where the log was not read."""
+    if log.log_start is None or log.hw is None:
+        return None
+    return log.log_start <= offset <= log.hw
+
+
+def _starts_old(row: PartitionComparison) -> bool:
+    return _within(row.restart[0].old, row.old) is True
+
+
 def _listed(topics: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(topics))
 
@@ -108,3 +189,60 @@ def _them(topics: Sequence[str]) -> str:
 def _setting(topics: Sequence[str]) -> str:
     """Return what `--set topic=` takes: all of them, as Spark needs them in one copy."""
     return quote(",".join(dict.fromkeys(topics)))
+
+
+def partitions_left(
+    source: str, files: Mapping[int, OffsetFile], restart: Restart, start: SourceOffset | None
+) -> Iterator[Problem]:
+    """Find partitions that a batch ended at and the last batch has no more: their topic left the subscription.
+
+    The last batch of a Kafka source is compared with its start; a committed one with the newest that has more.
+
+    Spark holds the end of a pending batch against its start, and nothing of a committed one against an older one.
+
+    Args:
+        source: The id of the source.
+        files: The offset files that were read, by batch.
+        restart: What runs next.
+        start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
+    """
+    last = restart.last_planned
+    of_batch = None if last is None else _offsets(files, last, source)
+    if last is None or of_batch is None or restart.missing:
+        return
+    if restart.reruns is not None:
+        removed = () if start is None else _lost(start.offsets, of_batch)
+        if removed:
+            yield from topic_dropped(last, *_shown(removed))
+        return
+    for batch in sorted((file for file in files if file < last), reverse=True):
+        removed = _lost(_offsets(files, batch, source), of_batch)
+        if removed:
+            yield from topic_left(last, batch, *_shown(removed))
+            return
+
+
+_Partition = tuple[str, int, int]
+
+
+def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
+    """Return what a batch says of a source; None where it says nothing of Kafka."""
+    line = files[batch].by_id().get(source) if batch in files else None
+    return None if line is None or not line.is_kafka else line.offsets
+
+
+def _lost(before: tuple[TopicOffsets, ...] | None, retained: tuple[TopicOffsets, ...]) -> tuple[_Partition, ...]:
+    now = {of.topic: of.partitions for of in retained}
+    return tuple(
+        (of.topic, partition, offset)
+        for of in before or ()
+        if now.get(of.topic) != of.partitions
+        for partition, offset in zip(of.partitions, of.offsets, strict=True)
+        if partition not in now.get(of.topic, ())
+    )
+
+
+def _shown(removed: tuple[_Partition, ...]) -> tuple[list[str], list[str]]:
+    return [f"{topic}-{partition} (at {offset:,})" for topic, partition, offset in removed], [
+        topic for topic, *_ in removed
+    ]

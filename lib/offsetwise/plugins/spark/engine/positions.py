@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from offsetwise.digits import whole_number
-from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.target_position import new_partition
 from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
-from offsetwise.plugins.spark.engine.findings import topic_dropped
+from offsetwise.plugins.spark.engine.findings import checkpoint_polluted, partitions_left, pending_batch, topic_dropped
 from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
 from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
-from offsetwise.plugins.spark.engine.partitions_left import partitions_left
 from offsetwise.plugins.spark.engine.releases.findings import repartition_unfinished
 from offsetwise.plugins.spark.engine.releases.refusals import (
     fails_check,

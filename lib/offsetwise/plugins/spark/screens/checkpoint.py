@@ -186,7 +186,7 @@ def is_copy(reading: CheckpointReading) -> bool:
         (
             batch
             for batch in reading.checkpoint.details.batches
-            if batch.id == reading.checkpoint.details.last_planned_batch
+            if batch.id == reading.checkpoint.details.progress.planned
         ),
         None,
     )
@@ -200,8 +200,8 @@ def changed_between(before: Checkpoint, now: Checkpoint) -> str | None:
     changes = [
         f"the newest {what} batch went from {number(old)} to {number(new)}"
         for what, old, new in (
-            ("planned", before.details.last_planned_batch, now.details.last_planned_batch),
-            ("committed", before.details.last_committed_batch, now.details.last_committed_batch),
+            ("planned", before.details.progress.planned, now.details.progress.planned),
+            ("committed", before.details.progress.committed, now.details.progress.committed),
         )
         if old != new
     ]
@@ -210,8 +210,8 @@ def changed_between(before: Checkpoint, now: Checkpoint) -> str | None:
 
 def again_on_restart(checkpoint: Checkpoint) -> int | None:
     """Count what a restart now would read again; None where that cannot be told."""
-    if checkpoint.details.reruns_batch is None:
-        if checkpoint.details.last_committed_batch is not None:
+    if checkpoint.details.progress.again is None:
+        if checkpoint.details.progress.committed is not None:
             return 0
         return None if checkpoint.details.batches or restart_tone(checkpoint) is Tone.WRONG else 0
     positions = [position for source in checkpoint.sources for position in source.positions]
@@ -239,7 +239,7 @@ def _state_stores(answers: Answers, migration: str, name: str, reading: sources.
         counted = draw_answer(answers, question, _OFFER)
         if counted is not None:
             _rows(counted.value, clock(counted.at))
-            newest = reading.value.checkpoint.details.last_committed_batch
+            newest = reading.value.checkpoint.details.progress.committed
             if newest != counted.value.batch:
                 st.markdown(
                     f":orange-badge[▲ older] These rows are those after batch {number(counted.value.batch)}; batch "

@@ -81,7 +81,7 @@ def draw(reading: sources.Reading) -> None:
 
 def _in_shards(shown: Checkpoint) -> None:
     ahead = [at for source in shown.sources for at in source.shards if at.planned_position not in (None, at.position)]
-    rerun, committed = shown.details.reruns_batch, shown.details.last_committed_batch
+    rerun, committed = shown.details.progress.again, shown.details.progress.committed
     if rerun is None:
         done = "No batch is committed yet." if committed is None else f"Batch {number(committed)} is committed."
         st.markdown(f"{done} :green-badge[✓ A failure right now reads nothing twice.]")

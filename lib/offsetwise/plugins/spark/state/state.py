@@ -97,7 +97,7 @@ def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
             f"{checkpoint.uri}: expected state of a stateful operator, found none. There are no rows to count.",
             fix="Count the rows of a query that keeps state; this one loses nothing without.",
         )
-    batch = checkpoint.details.last_committed_batch
+    batch = checkpoint.details.progress.committed
     if batch is None:
         raise CheckpointError(
             f"{checkpoint.uri}: expected a committed batch, found none. Spark reads state only as a batch left it.",

@@ -77,11 +77,11 @@ def _exception(comparison: Comparison, rows: Rows) -> str:
         )
     if beyond is not None:
         checkpoint = comparison.checkpoint
-        last = None if checkpoint is None else checkpoint.details.last_planned_batch
+        last = None if checkpoint is None else checkpoint.details.progress.planned
         leftover = (
             f"and leaves offsets/{0 if last is None else last + 1} with new numbers: a polluted checkpoint"
-            if checkpoint is None or checkpoint.details.reruns_batch is None
-            else f"because batch {checkpoint.details.reruns_batch} ends past the log"
+            if checkpoint is None or checkpoint.details.progress.again is None
+            else f"because batch {checkpoint.details.progress.again} ends past the log"
         )
         sentences.append(
             f"The query fails: {named(beyond)} lies past the new log's end, {beyond.new.hw:,}, {leftover}."

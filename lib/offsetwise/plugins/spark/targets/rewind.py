@@ -34,7 +34,7 @@ def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str],
         PlanError: The batch is not retained, not committed, or not earlier than the last committed one.
     """
     match = next((candidate for candidate in checkpoint.details.batches if candidate.id == batch), None)
-    last = checkpoint.details.last_committed_batch
+    last = checkpoint.details.progress.committed
     if match is None or not match.committed or last is None or batch >= last:
         why = (
             "it is not retained"
@@ -93,7 +93,7 @@ def _file_of(batch: int) -> str:
 
 
 def _read_to(checkpoint: Checkpoint) -> dict[tuple[str, str, int], int]:
-    batches, last = checkpoint.details.batches, checkpoint.details.last_committed_batch
+    batches, last = checkpoint.details.batches, checkpoint.details.progress.committed
     committed = next((batch for batch in batches if batch.id == last), None)
     return {
         (source.id, *at): offset

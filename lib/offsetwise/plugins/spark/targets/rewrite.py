@@ -361,7 +361,7 @@ def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
         new_end = planned_position.new_offset if pending is not None and not planned_position.restart else None
         begin = place_of(planned_position) if shards else planned_position.new_offset
         expected[planned_position.source, planned_position.new_topic_partition] = (begin, ends[0] if ends else new_end)
-    if results == expected and read.details.reruns_batch == pending:
+    if results == expected and read.details.progress.again == pending:
         return None
     differing = sorted(key for key in {*results, *expected} if results.get(key) != expected.get(key))
     shown = ", ".join(f"{at} of source {source}" for source, at in differing[:3])

@@ -29,7 +29,7 @@ def sink_batch_ids(case: MigrationCase) -> Iterator[str]:
     """The sink knows the batch ids it has taken."""
     if case.checkpoint is None or case.job.sink is None or case.job.sink.casefold() not in BATCH_ID_SINKS:
         return
-    committed = case.checkpoint.details.last_committed_batch
+    committed = case.checkpoint.details.progress.committed
     if committed is not None:
         yield (
             f"The {case.job.sink} sink may have recorded batches up to {committed}: a fresh checkpoint begins at 0 "

@@ -16,10 +16,8 @@ from offsetwise.plugins.kinesis.stream.tables import DynamoTable
 from offsetwise.storage.dynamodb import Item, Table
 
 COUNTER: Final = "leaseCounter"
-KCL_2: Final = "2"
-"""The layout of KCL 1 and 2: a table whose hash key is the lease's."""
 KCL_3: Final = "3"
-"""That of KCL 3: leases say that they are some, and an index leads from a worker to its own."""
+"""The layout of KCL 3: leases say that they are some, and an index leads from a worker to its own."""
 CREATE: Final = (
     "Let the plan create it: draft with --set create_table=true --set kcl=2, or kcl=3 for KCL 3; or name the "
     "application whose table is there: --target kcl-leases:APPLICATION."

@@ -38,7 +38,7 @@ class LeaseTable(DynamoTable):
         """Ask for the table as a version of the KCL lays it out, billed per request. It is there some time later.
 
         Args:
-            kcl: `KCL_2` or `KCL_3`.
+            kcl: `KCL_3`, or an earlier version, whose tables have no more than the lease's key.
 
         Raises:
             StalePlanError: There is one already; none was created.

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from offsetwise.errors import MissingError, NotACheckpointError, StorageError
-from offsetwise.findings.migration import pending_batch
 from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged, named
 from offsetwise.model import CheckpointSource, Problem
 from offsetwise.plugins.kinesis.stream.findings import (
@@ -30,6 +29,7 @@ from offsetwise.plugins.kinesis.stream.spec import (
     SHARD_END,
     ShardPlace,
 )
+from offsetwise.plugins.spark.engine.findings import pending_batch
 from offsetwise.plugins.spark.engine.kinesis.positions import is_half_written, object_of, place_of
 from offsetwise.plugins.spark.engine.later_batches import BATCH
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, checksum_fits

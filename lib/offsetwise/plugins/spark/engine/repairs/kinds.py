@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
+from uuid import UUID
 
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.findings import severity_of
@@ -62,6 +63,30 @@ KINDS: Final[Mapping[str, Callable[[Damaged, Mapping[str, str]], Repaired]]] = {
     "restore-metadata": restore_metadata,
     "rebuild-shard-commit": rebuild_shard_commit,
 }
+_UNKNOWN: Final = str(UUID(int=0))
+"""Stands for the id of a query, which only a person knows."""
+
+
+def repairs_to_try(checkpoint: Checkpoint) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each kind of repair with values to try it with: one missing topic after another, then all of them."""
+    for kind in KINDS:
+        if kind == "restore-topic":
+            yield from ((kind, {"topic": topics}) for topics in _topics(checkpoint))
+        else:
+            yield kind, {"query_id": _UNKNOWN} if kind == "restore-metadata" else {}
+
+
+def _topics(checkpoint: Checkpoint) -> Iterator[str]:
+    every = checkpoint.details.batches
+    topics = {of.topic for batch in every for source in batch.sources for of in source.offsets}
+    topics |= {at.topic for source in checkpoint.sources for at in source.positions}
+    yield from sorted(topics)
+    there = {of.topic for batch in every[-1:] for source in batch.sources for of in source.offsets}
+    missing = sorted(topics - there)
+    if len(missing) > 1:
+        yield ",".join(missing)
+
+
 _PINNED: Final = ("offsets/", "commits/", "metadata", "sources/")
 
 

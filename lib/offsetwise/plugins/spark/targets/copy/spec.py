@@ -32,7 +32,7 @@ def no_batch(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: 
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return
-    last = checkpoint.details.last_committed_batch
+    last = checkpoint.details.progress.committed
     if not any(batch.committed and last is not None and batch.id < last for batch in checkpoint.details.batches):
         yield "No earlier committed batch is retained."
 

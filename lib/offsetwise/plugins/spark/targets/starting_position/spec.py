@@ -96,7 +96,7 @@ class StartingPositionTarget(OutputTarget):
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
         # A sink has seen no batch of a job that never worked in batches.
-        if comparison.checkpoint is not None and comparison.checkpoint.details.last_planned_batch is not None:
+        if comparison.checkpoint is not None and comparison.checkpoint.details.progress.planned is not None:
             yield from batch_ids(job, sink_rewound=sink_rewound, what="A fresh checkpoint begins at batch 0 again")
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
