@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.model import LogRange, OffsetSync
-from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, mm2_answer
+from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, mirror_candidates, mm2_answer
 from tests.golden import GOLDEN
 from tests.with_cases import with_cases
 
@@ -40,9 +40,10 @@ def test_of_a_recorded_run_the_bracket_holds_the_truth_and_begins_where_mirrorma
     start, end = RUN["target_range"]
     syncs = [sync(*pair) for pair in (*RUN["syncs_in_topic"], *flushed)]
 
-    bracket = SyncIndex.of(syncs).bracket("orders", 0, group["src"], LogRange(log_start=start, lso=end, hw=end))
+    new = LogRange(log_start=start, lso=end, hw=end)
+    found = mirror_candidates(group["src"], "orders", 0, SyncIndex.of(syncs), (), "orders", new)
+    bracket = next(candidate for candidate in found if not candidate.guess)
 
-    assert bracket is not None
     assert bracket.lo is not None
     assert bracket.hi is not None
     assert (group["mm2"] or start) <= bracket.lo <= group["true"] <= bracket.hi
