@@ -104,9 +104,12 @@ def draft(
     """
     check_request(request)
     check_readings(comparison, migration, request)
-    settled = _settle_all(comparison, migration, request, ending)
-    refuse(_objections(comparison, request, settled), migration.terms)
-    plan = _put_together(comparison, migration, request, settled, drafted_at=drafted_at)
+    settled = _settled(comparison, migration, request, ending)
+    decided = [decide(row, settled.on) for row in comparison.partitions]
+    positions = tuple(position for position, _ in decided if position is not None)
+    reasons = [reason for _, reasons in decided for reason in reasons]
+    refuse(_objections(comparison, request, settled, positions, reasons), migration.terms)
+    plan = _put_together(comparison, migration, request, settled, positions, drafted_at=drafted_at)
     unfit = tuple(problem for target in plan.targets for problem in target_type(target.kind).unfit(plan))
     refuse(unfit, migration.terms)
     return plan
@@ -114,14 +117,13 @@ def draft(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settled:
+    """What holds of the whole plan, whatever its positions are."""
+
     job: JobTraits
     edits_checkpoint: bool
     dropped: int | None
     """What was planned on the other cluster, which an edit of the checkpoint leaves out."""
     on: Grounds
-    positions: tuple[PlannedPosition, ...]
-    reasons: tuple[Problem, ...]
-    """What speaks against single positions."""
     left_unset: tuple[UnsetPartition, ...]
     ended: tuple[PlannedTransaction, ...]
     marks: tuple[MarkedTransaction, ...]
@@ -130,13 +132,12 @@ class _Settled:
     skew: tuple[Finding, ...]
 
 
-def _settle_all(comparison: Comparison, migration: Migration, request: DraftRequest, ending: Ending | None) -> _Settled:
+def _settled(comparison: Comparison, migration: Migration, request: DraftRequest, ending: Ending | None) -> _Settled:
     job = traits_of(migration, comparison, request.checkpoint)
     dropped = left_out(comparison)
     edits_checkpoint = any(target_type(target.kind).role is TargetRole.STATE for target in request.targets)
     keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
     on = grounds_of(comparison, migration.isolation_level, job, request, keeps_pending=keeps_pending)
-    decided = [decide(row, on) for row in comparison.partitions]
     ended = () if ending is None else ending.transactions
     marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
     read_ms = epoch_ms(on.new.taken_at)
@@ -150,8 +151,6 @@ def _settle_all(comparison: Comparison, migration: Migration, request: DraftRequ
         edits_checkpoint=edits_checkpoint,
         dropped=dropped,
         on=on,
-        positions=tuple(position for position, _ in decided if position is not None),
-        reasons=tuple(reason for _, reasons in decided for reason in reasons),
         left_unset=tuple(
             UnsetPartition(topic=row.topic, partition=row.partition, new_topic=row.new_topic)
             for row in comparison.partitions
@@ -165,7 +164,14 @@ def _settle_all(comparison: Comparison, migration: Migration, request: DraftRequ
     )
 
 
-def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled) -> tuple[Problem, ...]:
+def _objections(
+    comparison: Comparison,
+    request: DraftRequest,
+    settled: _Settled,
+    positions: Sequence[PlannedPosition],
+    reasons: Sequence[Problem],
+) -> tuple[Problem, ...]:
+    """Return every reason against a plan, with those against single positions."""
     old, new = comparison.snapshots
     leaves_out = settled.dropped is not None or request.rewind_to is not None
     return (
@@ -180,12 +186,12 @@ def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled
                 sink_rewound=request.sink_rewound,
             )
         ),
-        *settled.reasons,
+        *reasons,
         *_against_findings((*comparison.findings, *settled.skew), settled.on, leaves_out=leaves_out),
-        *_against_clusters(comparison, settled.positions),
+        *_against_clusters(comparison, positions),
         *(
             problem
-            for at in settled.positions
+            for at in positions
             for problem in proof_not_repeated(at, on_one_topic=not are_two(old, at.topic, new, at.new_topic))
         ),
         *_against_groups(new, request),
@@ -193,9 +199,15 @@ def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled
 
 
 def _put_together(
-    comparison: Comparison, migration: Migration, request: DraftRequest, settled: _Settled, *, drafted_at: str
+    comparison: Comparison,
+    migration: Migration,
+    request: DraftRequest,
+    settled: _Settled,
+    positions: tuple[PlannedPosition, ...],
+    *,
+    drafted_at: str,
 ) -> Plan:
-    job, positions, rewound = settled.job, settled.positions, request.rewind_to is not None
+    job, totals, rewound = settled.job, totals_of(positions), request.rewind_to is not None
     position_targets = [
         target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS
     ]
@@ -222,8 +234,11 @@ def _put_together(
         findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
         prediction=replace(foretold, told=in_words(foretold.told, migration.terms)),
         keeps=way.keeps,
-        gives_up=(*way.gives_up, *(in_words(loss, migration.terms) for loss in _given_up(settled, request))),
-        totals=totals_of(positions),
+        gives_up=(
+            *way.gives_up,
+            *(in_words(loss, migration.terms) for loss in _given_up(settled, request, totals.overridden)),
+        ),
+        totals=totals,
         dropped_batch=settled.dropped if settled.edits_checkpoint and not rewound else None,
         transactions=settled.ended,
         marks=settled.marks,
@@ -315,11 +330,10 @@ def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
     return job.in_plan(stated)
 
 
-def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
+def _given_up(settled: _Settled, request: DraftRequest, chosen: int) -> Iterator[str]:
     if settled.dropped is not None and settled.edits_checkpoint:
         yield f"batch {settled.dropped}, which carries the other cluster's numbers: it is left out"
-    positions, left_unset = settled.positions, settled.left_unset
-    chosen = sum(position.override is not None for position in positions)
+    left_unset = settled.left_unset
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
     commits = _group_starts(settled, request) if left_unset else {}

@@ -26,7 +26,6 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import counted
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Selection
@@ -347,7 +346,7 @@ def rulers_of(answer: Answered, row: PartitionComparison, colours: Palette, *, k
 
 @cached(64)
 def _rulers(answer: Answered, rows: Rows, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    return Drawn(rulers.rulers(rows[0], colours))
+    return rulers.rulers(rows[0], colours)
 
 
 @cached(64)
@@ -355,7 +354,7 @@ def lanes(answer: Answered, rows: Rows, colours: Palette, *, lag: bool = True) -
     said = compare_charts.logs_in_words(rows)
     if lag:
         said += f" {compare_charts.lags_in_words(rows)}"
-    return Drawn(compare_charts.lanes(rows, colours, lag=lag)), said
+    return compare_charts.lanes(rows, colours, lag=lag), said
 
 
 @cached(16)
@@ -365,12 +364,12 @@ def tree(answer: Answered, _observed: Comparison, colours: Palette) -> tuple[tup
     names = sorted({(row.topic, row.new_topic) for row in rows})
     shards = shard_chart.shards_of([(topics[0].get(old), topics[1].get(new)) for old, new in names])
     marks = shard_chart.marks_of(rows)
-    return shards, Drawn(shard_chart.tree(shards, colours, marks)), shard_chart.takeaway(shards, marks)
+    return shards, shard_chart.tree(shards, colours, marks), shard_chart.takeaway(shards, marks)
 
 
 @cached(16)
 def heat_map(answer: Answered, colours: Palette) -> Any:
-    return Drawn(compare_map.heat_map(answer.value.partitions, colours))
+    return compare_map.heat_map(answer.value.partitions, colours)
 
 
 @cached(16)
