@@ -236,10 +236,8 @@ def test_the_cluster_is_inferred_under_the_topics_own_name() -> None:
 
 
 def test_the_last_committed_batch_says_when_the_positions_were_planned() -> None:
-    subject = scene().subject
-    assert subject.planned_at_ms == 1_767_225_600_000
-    assert replace(subject, read=changed(CHECKPOINT, batches=())).planned_at_ms is None
-    assert replace(subject, read=None).planned_at_ms is None
+    assert CHECKPOINT.restart_planned_ms == 1_767_225_600_000
+    assert changed(CHECKPOINT, batches=()).restart_planned_ms is None
 
 
 def test_rows_carry_the_codes_of_their_findings() -> None:

@@ -133,7 +133,7 @@ class _Settled:
 
 
 def _settled(comparison: Comparison, migration: Migration, request: DraftRequest, ending: Ending | None) -> _Settled:
-    job = traits_of(migration, comparison, request.checkpoint)
+    job = traits_of(migration, comparison.kept_in, request.checkpoint)
     dropped = left_out(comparison)
     edits_checkpoint = any(target_type(target.kind).role is TargetRole.STATE for target in request.targets)
     keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
@@ -212,7 +212,7 @@ def _put_together(
         target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS
     ]
     ending = settled.ending
-    way = way_of(position_targets[0].kind, comparison, rewound=rewound)
+    way = way_of(position_targets[0].kind, comparison.engine, rewound=rewound)
     way = way.worded(terms_for(way, migration))
     foretold = predict(comparison, rewound=rewound)
     sink = requirement_of(migration, job, request, settled.marks) if ending is None else ending.requirement

@@ -184,8 +184,8 @@ def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
     if scene.migration.checkpoint(str(subject.checkpoint)).belongs_to is not None:
         return None
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
-    positions = under_own_names(scene, positions_of(scene))
-    belongs = belongs_to(positions, planned_at_ms=scene.subject.planned_at_ms, names=names)
+    positions, read = under_own_names(scene, positions_of(scene)), scene.subject.read
+    belongs = belongs_to(positions, planned_at_ms=None if read is None else read.restart_planned_ms, names=names)
     if belongs.cluster is not Cluster.NEW:
         return None
     return MissingPart(

@@ -107,11 +107,10 @@ def belongs_of(scene: Scene, queries: Iterable[Query], records: Records = Mappin
     """
     if scene.migration.may_be_one and scene.old.cluster_id == scene.new.cluster_id:
         return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
-    names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
-    belongs = belongs_to(
-        under_own_names(scene, queries), planned_at_ms=scene.subject.planned_at_ms, names=names, records=records
-    )
-    return _of_old(belongs, None if scene.subject.read is None else scene.subject.read.uri)
+    names, read = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}, scene.subject.read
+    planned_ms = None if read is None else read.restart_planned_ms
+    belongs = belongs_to(under_own_names(scene, queries), planned_at_ms=planned_ms, names=names, records=records)
+    return _of_old(belongs, None if read is None else read.uri)
 
 
 def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReading) -> None:

@@ -24,9 +24,11 @@ from offsetwise.model import (
     OpenPartition,
     PartitionComparison,
     Plan,
+    PlannedTransaction,
     Reconciliation,
     RetainedCheckpoint,
     Severity,
+    Summary,
     epoch_ms,
 )
 from offsetwise.ports.stream import stream_of, terms_of
@@ -158,7 +160,7 @@ def comparison(out: Console, comparison: Comparison) -> None:
     terms = terms_of(comparison.partitions)
     tone, head, rest = verdicts.answer(comparison)
     out.print(f"[{_STYLES[tone]}]{in_words(head, terms)}[/] {in_words(rest, terms)}")
-    out.print(f"{in_words(known_offsets(comparison), terms)}\n")
+    out.print(f"{in_words(known_offsets(comparison.summary), terms)}\n")
     out.print(f"{safe(comparison.migration)}: {safe(str(comparison.kept_in))}", soft_wrap=True)
     clusters = (("old", comparison.old), ("new", comparison.new))
     sides = ", ".join(f"{in_words(f'{side} cluster', terms)} '{ref.name}'" for side, ref in clusters)
@@ -274,7 +276,7 @@ def plan(out: Console, plan: Plan) -> None:
         out.print(f"and {len(plan.marks) - _MARKS:,} more transactions, which the plan's file lists")
     for check in plan.gate:
         out.print(f"{verdict(verdicts.GATE[check.outcome])} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
-    transactions(out, plan)
+    transactions(out, plan.transactions, irreversible(plan))
 
 
 def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -282,13 +284,12 @@ def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[s
         yield "required before it is applied", (required(cutover),)
 
 
-def transactions(out: Console, plan: Plan) -> None:
-    """Show every transaction that a plan ends; nothing where it ends none."""
-    warning = irreversible(plan)
+def transactions(out: Console, transactions: Sequence[PlannedTransaction], warning: str | None) -> None:
+    """Show every transaction that a plan ends, below what cannot be taken back; nothing where it ends none."""
     if warning is None:
         return
     out.print(f"[bold]{safe(warning)}[/]", soft_wrap=True)
-    for transaction in plan.transactions:
+    for transaction in transactions:
         partitions = ", ".join(_open(at) for at in transaction.partitions)
         until = "" if transaction.deadline is None else f", until {utc(epoch_ms(transaction.deadline))}"
         by = "" if transaction.by is None else f" (decided by {transaction.by})"
@@ -305,9 +306,8 @@ def _open(at: OpenPartition) -> str:
     return f"{at.topic_partition} from {at.start_offset:,} ({number(at.records)} records)"
 
 
-def known_offsets(comparison: Comparison) -> str:
+def known_offsets(summary: Summary) -> str:
     """Describe in one sentence how many new offsets are known, and how well."""
-    summary = comparison.summary
     proven = summary.exact + summary.position_exact + summary.preserved
     rest = [
         f"{count:,} {word}"
@@ -373,7 +373,7 @@ def _cells(row: PartitionComparison, terms: Mapping[str, str]) -> tuple[str, ...
         brief(row.new_offset),
         number(row.lag_old) if row.behind_old is None else lag_text(row.behind_old),
         number(row.lag_new) if row.behind_new is None else lag_text(row.behind_new),
-        _exactness(row),
+        _exactness(row.exactness, row.replay),
         in_words(verdict(verdicts.raw(row)), terms),
     )
 
@@ -389,9 +389,9 @@ def _in_shards(out: Console, row: PartitionComparison) -> None:
                 out.print(safe(f"{at.topic}-{row.partition} on {side}, {part}"), soft_wrap=True)
 
 
-def _exactness(row: PartitionComparison) -> str:
-    shown = verdict(verdicts.EXACTNESS[row.exactness])
-    return f"{shown}, {at_most(row.replay)} twice" if row.exactness is Exactness.BOUNDED and row.replay else shown
+def _exactness(exactness: Exactness, replay: int | None) -> str:
+    shown = verdict(verdicts.EXACTNESS[exactness])
+    return f"{shown}, {at_most(replay)} twice" if exactness is Exactness.BOUNDED and replay else shown
 
 
 def _where(finding: Finding) -> str:

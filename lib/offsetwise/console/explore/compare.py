@@ -40,6 +40,7 @@ from offsetwise.model import (
     Severity,
     Subject,
     SubjectKind,
+    Summary,
 )
 from offsetwise.wording import many, number, part, read_at, verdicts
 from offsetwise.wording.time_lag import quota
@@ -104,7 +105,8 @@ def draw(answers: Answers, migration: Offered, subject: Subject, answer: Answere
         st.markdown(f"{message} [{why}](#{evidence.ANCHOR})", width="stretch")
         blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
     _numbers(answer, colours)
-    _metrics(shown)
+    is_told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
+    _metrics(shown.summary, is_told=is_told)
     findings = evidence.findings_of_all(shown)
     _blocking(findings)
     parts: dict[str, Callable[[], None]] = {
@@ -200,11 +202,9 @@ def _numbers(answer: Answered, colours: Palette) -> None:
         rulers_of(answer, row, colours, key="worst")
 
 
-def _metrics(shown: Comparison) -> None:
-    summary = shown.summary
+def _metrics(summary: Summary, *, is_told: bool) -> None:
     proven = summary.exact + summary.position_exact + summary.preserved
     unknown_count = summary.unknown + summary.claimed
-    is_told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
     blocks.cards(
         (
             counted("Partitions", summary.partitions, "One per partition of the positions, and per new one."),
@@ -290,9 +290,9 @@ def choose(answer: Answered, rows: tuple[PartitionComparison, ...], colours: Pal
     span = table.page(len(rows))
     page = rows[span]
     ids = selectors.row_names(page, among=answer.value.partitions)
-    first = min(range(len(page)), key=lambda index: verdicts.urgency(page[index]))
+    urgencies = [*map(verdicts.urgency, page)]
     grid = f"partitions-{answer.id}-{span.start}-{abs(hash(ids))}"
-    selection = Selection(key="row", grid=grid, names=ids, first=first)
+    selection = Selection(key="row", grid=grid, names=ids, first=urgencies.index(min(urgencies)))
     selection.draw(
         compare_table.partition_table(answer, page, colours),
         alt=terms.said(

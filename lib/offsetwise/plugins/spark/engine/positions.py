@@ -10,7 +10,14 @@ from offsetwise.digits import whole_number
 from offsetwise.findings.migration import checkpoint_polluted, pending_batch
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.target_position import new_partition
-from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
+from offsetwise.model import (
+    CheckpointSource,
+    Problem,
+    ShardPosition,
+    SourcePosition,
+    TopicPartition,
+    offsets_by_partition,
+)
 from offsetwise.plugins.spark.engine.findings import topic_dropped
 from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
 from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
@@ -161,18 +168,19 @@ def _source(
     source = CheckpointSource(index=index, id=source_id, kind="kafka" if kafka else "other")
     if begin is None or not kafka:
         return source if begin is None else replace(source, raw=begin.raw)
-    ends = {} if planned is None else planned.by_partition()
+    ends = {} if planned is None else offsets_by_partition(planned.offsets)
     positions = tuple(
         SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.get(at))
-        for at, offset in begin.by_partition().items()
+        for at, offset in offsets_by_partition(begin.offsets).items()
     )
     return replace(source, positions=positions)
 
 
 def _begun(begin: SourceOffset, planned: SourceOffset) -> list[tuple[TopicPartition, int]]:
     """Return what the pending batch begins without a start in the batch before, and where it ends that."""
-    starts = {*begin.by_partition(), *(TopicPartition(topic, partition) for topic, partition, _ in begin.negative)}
-    return sorted((at, end) for at, end in planned.by_partition().items() if at not in starts)
+    negative = (TopicPartition(topic, partition) for topic, partition, _ in begin.negative)
+    starts = {*offsets_by_partition(begin.offsets), *negative}
+    return sorted((at, end) for at, end in offsets_by_partition(planned.offsets).items() if at not in starts)
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
@@ -242,7 +250,7 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
         ]
         batch, state = restart.reruns, "which is planned and not committed"
     elif before is not None and restart.last_planned is not None:
-        earlier = before.by_partition()
+        earlier = offsets_by_partition(before.offsets)
         pairs = ((position, earlier.get(position.topic_partition)) for position in source.positions)
         steps = [(position, start, position.offset) for position, start in pairs if start is not None]
         batch, state = restart.last_planned, "which is committed"
