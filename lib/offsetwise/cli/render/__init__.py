@@ -24,7 +24,6 @@ from offsetwise.model import (
     OpenPartition,
     PartitionComparison,
     Plan,
-    PlannedTransaction,
     Reconciliation,
     RetainedCheckpoint,
     Severity,
@@ -262,7 +261,7 @@ def plan(out: Console, plan: Plan) -> None:
     for cost in () if plan.repair is None else plan.repair.costs:
         out.print(f"costs: {safe(cost)}", soft_wrap=True)
     for target in plan.targets:
-        if (created := target_type(target.kind).creates(plan, target)) is not None:
+        if (created := target_type(target.kind).creates(plan.settings, target)) is not None:
             out.print(f"creates: {safe(created)}", soft_wrap=True)
     for at in plan.requirements.targets:
         out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.described)}", soft_wrap=True)
@@ -276,7 +275,7 @@ def plan(out: Console, plan: Plan) -> None:
         out.print(f"and {len(plan.marks) - _MARKS:,} more transactions, which the plan's file lists")
     for check in plan.gate:
         out.print(f"{verdict(verdicts.GATE[check.outcome])} {safe(check.name)}: {safe(check.told)}", soft_wrap=True)
-    transactions(out, plan.transactions, irreversible(plan))
+    transactions(out, plan)
 
 
 def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -284,12 +283,13 @@ def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[s
         yield "required before it is applied", (required(cutover),)
 
 
-def transactions(out: Console, transactions: Sequence[PlannedTransaction], warning: str | None) -> None:
-    """Show every transaction that a plan ends, below what cannot be taken back; nothing where it ends none."""
+def transactions(out: Console, plan: Plan) -> None:
+    """Show every transaction that a plan ends; nothing where it ends none."""
+    warning = irreversible(plan)
     if warning is None:
         return
     out.print(f"[bold]{safe(warning)}[/]", soft_wrap=True)
-    for transaction in transactions:
+    for transaction in plan.transactions:
         partitions = ", ".join(_open(at) for at in transaction.partitions)
         until = "" if transaction.deadline is None else f", until {utc(epoch_ms(transaction.deadline))}"
         by = "" if transaction.by is None else f" (decided by {transaction.by})"
