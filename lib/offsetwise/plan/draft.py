@@ -56,6 +56,7 @@ from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.strategies import against_target, left_out, terms_for, way_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type
+from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import are_two
 from offsetwise.wording import first_of
 from offsetwise.wording.terms import in_words
@@ -138,10 +139,11 @@ def _settled(comparison: Comparison, migration: Migration, request: DraftRequest
     edits_checkpoint = any(target_type(target.kind).role is TargetRole.STATE for target in request.targets)
     keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
     on = grounds_of(comparison, migration.isolation_level, job, request, keeps_pending=keeps_pending)
+    details = None if comparison.checkpoint is None else comparison.checkpoint.details
     ended = () if ending is None else ending.transactions
-    marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
+    marks = marks_of(details, request, job, ended) if request.mark_settled else ()
     read_ms = epoch_ms(on.new.taken_at)
-    sinks = grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms)
+    sinks = grounds_of_sinks(details, request, job, marks, ended, read_ms=read_ms)
     newest, when, required = request.newest, request.cutover_ms, request.cutover
     gate = start_gate(
         comparison, migration, read_ms, job=job, newest=newest, cutover_ms=when, required=required, sinks=sinks
@@ -208,12 +210,7 @@ def _put_together(
     drafted_at: str,
 ) -> Plan:
     job, totals, rewound = settled.job, totals_of(positions), request.rewind_to is not None
-    position_targets = [
-        target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS
-    ]
-    ending = settled.ending
-    way = way_of(position_targets[0].kind, comparison.engine, rewound=rewound)
-    way = way.worded(terms_for(way, migration))
+    ending, way = settled.ending, _way(comparison.engine, migration, request, settled, totals.overridden)
     foretold = predict(comparison, rewound=rewound)
     sink = requirement_of(migration, job, request, settled.marks) if ending is None else ending.requirement
     return Plan(
@@ -234,10 +231,7 @@ def _put_together(
         findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
         prediction=replace(foretold, told=in_words(foretold.told, migration.terms)),
         keeps=way.keeps,
-        gives_up=(
-            *way.gives_up,
-            *(in_words(loss, migration.terms) for loss in _given_up(settled, request, totals.overridden)),
-        ),
+        gives_up=way.gives_up,
         totals=totals,
         dropped_batch=settled.dropped if settled.edits_checkpoint and not rewound else None,
         transactions=settled.ended,
@@ -246,6 +240,16 @@ def _put_together(
         settings=accepted(takers(request), request.settings),
         left_unset=settled.left_unset,
     )
+
+
+def _way(engine: str, migration: Migration, request: DraftRequest, settled: _Settled, overridden: int) -> Way:
+    """Return the way that the job moves, with everything that this plan gives up."""
+    roles = ((target, target_type(target.kind).role) for target in request.targets)
+    first = next(target for target, role in roles if role is not TargetRole.TRANSACTIONS)
+    way = way_of(first.kind, engine, rewound=request.rewind_to is not None)
+    way = way.worded(terms_for(way, migration))
+    losses = (in_words(loss, migration.terms) for loss in _given_up(settled, request, overridden))
+    return replace(way, gives_up=(*way.gives_up, *losses))
 
 
 def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:

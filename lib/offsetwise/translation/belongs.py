@@ -29,7 +29,8 @@ class RecordsBefore(NamedTuple):
 
 Records = Mapping[tuple[TopicPartition, AnyPosition | None], RecordsBefore]
 """By partition and offset, where records were read."""
-_UNREAD: Final = RecordsBefore()
+_NOTHING: Final = RecordsBefore()
+UNREAD: Final[Records] = MappingProxyType({})
 
 
 def belongs_to(
@@ -37,7 +38,7 @@ def belongs_to(
     *,
     planned_at_ms: int | None,
     names: Mapping[Cluster, str],
-    records: Records = MappingProxyType({}),
+    records: Records = UNREAD,
 ) -> BelongsTo:
     """Infer the cluster from log ranges and, where records were read, from their identity and times.
 
@@ -46,8 +47,7 @@ def belongs_to(
     record may carry any time. Where every number is the same place on both clusters, nothing depends on the answer.
 
     Args:
-        positions: The positions of the restart, each beside what both clusters hold under its topic's own name. One
-            that is chosen when the job starts says nothing.
+        positions: Those of the restart, beside what both clusters hold under the topics' own names.
         planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
         names: What the clusters are called.
         records: What their records say.
@@ -55,51 +55,40 @@ def belongs_to(
     stated = [position for position in positions if position.offset is not None and position.starts_at is None]
     if not stated:
         return BelongsTo(cluster=None, reason="There is no position to tell it from.")
-    before = [records.get((at.topic_partition, at.offset), _UNREAD) if records else _UNREAD for at in stated]
-    against = {
-        Cluster.OLD: _against(stated, [at.old for at in stated], [at.time_on_old for at in before], planned_at_ms),
-        Cluster.NEW: _against(stated, [at.new for at in stated], [at.time_on_new for at in before], planned_at_ms),
-    }
+    before = [records.get((at.topic_partition, at.offset), _NOTHING) if records else _NOTHING for at in stated]
+    against = {cluster: _against(cluster, stated, before, planned_at_ms) for cluster in Cluster}
     possible = [cluster for cluster, reasons in against.items() if not reasons]
     old, new = names[Cluster.OLD], names[Cluster.NEW]
     if len(possible) == 1:
         other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
-        return BelongsTo(
-            cluster=possible[0],
-            reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {against[other]}.",
-        )
+        why = f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {against[other]}."
+        return BelongsTo(cluster=possible[0], reason=why)
     if possible and all(at.same for at in before):
         return BelongsTo(
             cluster=Cluster.OLD,
             reason=f"The same records stand at these numbers in the logs of {old!r} and of {new!r}: it makes no "
             "difference which of them they were read from.",
         )
-    if possible:
-        return BelongsTo(cluster=None, reason=f"Every position lies inside the logs of {old!r} and of {new!r}.")
-    return BelongsTo(
-        cluster=None,
-        reason=f"The positions fit neither {old!r} ({against[Cluster.OLD]}) nor {new!r} ({against[Cluster.NEW]}).",
-    )
+    why = f"Every position lies inside the logs of {old!r} and of {new!r}."
+    if not possible:
+        why = f"The positions fit neither {old!r} ({against[Cluster.OLD]}) nor {new!r} ({against[Cluster.NEW]})."
+    return BelongsTo(cluster=None, reason=why)
 
 
 def _against(
-    positions: Sequence[Query], logs: Sequence[LogRange | None], times: Sequence[int | None], planned_at_ms: int | None
+    cluster: Cluster, positions: Sequence[Query], before: Sequence[RecordsBefore], planned_at_ms: int | None
 ) -> str:
-    """Return what speaks against a cluster: the first sentences, and how many more there are; empty for nothing.
-
-    Args:
-        positions: The positions.
-        logs: Their logs there.
-        times: The timestamps of the records before them there; None where none was read.
-        planned_at_ms: See `belongs_to`.
-    """
-    beyond = [(at, log) for at, log in zip(positions, logs, strict=True) if _is_beyond(at.offset, log)]
+    """Return what speaks against a cluster: the first sentences, and how many more there are; empty for nothing."""
+    is_old = cluster is Cluster.OLD
+    logs = ((at, at.old if is_old else at.new) for at in positions)
+    beyond = [(at, log) for at, log in logs if _is_beyond(at.offset, log)]
     reasons = [
         f"it has no {at.topic_partition}"
         if log is None
         else f"{at.topic_partition} is at {at.offset:,}, its log ends at {log.hw:,}"
         for at, log in beyond[:SHOWN]
     ]
+    times = [records.time_on_old if is_old else records.time_on_new for records in before]
     timed = [(at, time) for at, time in zip(positions, times, strict=True) if time is not None]
     young = [] if planned_at_ms is None else [at for at, time in timed if time > planned_at_ms + CLOCKS_APART_MS]
     if len(young) < len(timed):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 from offsetwise.comparison import Scene, positions_of, under_own_names
@@ -26,7 +25,7 @@ from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import WholeReading, read_cluster, read_whole
-from offsetwise.translation.belongs import Records, belongs_to
+from offsetwise.translation.belongs import UNREAD, Records, belongs_to
 from offsetwise.translation.query import Query
 from offsetwise.workflow.sink_looks import ask_sink
 
@@ -99,7 +98,7 @@ def stage(
     return scenes
 
 
-def belongs_of(scene: Scene, queries: Iterable[Query], records: Records = MappingProxyType({})) -> BelongsTo:
+def belongs_of(scene: Scene, queries: Iterable[Query], records: Records = UNREAD) -> BelongsTo:
     """Infer which cluster the positions of a job were read from.
 
     Raises:
