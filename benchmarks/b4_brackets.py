@@ -17,7 +17,7 @@ from bisect import bisect_right
 import numpy as np
 
 from offsetwise.model import LogRange, OffsetSync, TopicPartition
-from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex
+from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, mirror_candidates
 
 POSITIONS, SYNCS, ROUNDS, SEED = 10_000, 2_000_000, 7, 20
 TARGET_S = 0.5
@@ -52,10 +52,13 @@ def main() -> int:
     took = []
     for _ in range(ROUNDS):
         begun = time.perf_counter()
-        brackets = [index.brackets_by_run("orders", number, at, logs[number])[:1] for number, at in questions]
+        answers = [
+            mirror_candidates(at, "orders", number, index, (), "orders", logs[number]) for number, at in questions
+        ]
         took.append(time.perf_counter() - begun)
     ours_s = statistics.median(took)
-    lows = np.array([bracket.lo for of_last_run in brackets for bracket in of_last_run])
+    brackets = [next(each for each in candidates if not each.guess) for candidates in answers]
+    lows = np.array([bracket.lo for bracket in brackets])
 
     begun = time.perf_counter()
     columns = [column.tolist() for column in upstream.T]

@@ -13,9 +13,9 @@ from offsetwise.comparison import (
     assemble,
     candidates_of,
     positions_of,
-    standings_of,
     summarise,
     target_of,
+    under_own_names,
 )
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import ClusterConfig, Migration, TopicSettings
@@ -232,14 +232,12 @@ def test_the_cluster_is_inferred_under_the_topics_own_name() -> None:
     renamed = MIGRATION.model_copy(update={"topics": TopicSettings(map={"orders": "old.orders"})})
     given = scene(migration=renamed, new=(replace(NEW_ORDERS, name="old.orders"),))
 
-    assert [standing.new for standing in standings_of(given, positions_of(given))] == [None, None]
+    assert [position.new for position in under_own_names(given, positions_of(given))] == [None, None]
 
 
 def test_the_last_committed_batch_says_when_the_positions_were_planned() -> None:
-    subject = scene().subject
-    assert subject.planned_at_ms == 1_767_225_600_000
-    assert replace(subject, read=changed(CHECKPOINT, batches=())).planned_at_ms is None
-    assert replace(subject, read=None).planned_at_ms is None
+    assert CHECKPOINT.restart_planned_ms == 1_767_225_600_000
+    assert changed(CHECKPOINT, batches=()).restart_planned_ms is None
 
 
 def test_rows_carry_the_codes_of_their_findings() -> None:

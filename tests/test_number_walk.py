@@ -13,9 +13,9 @@ import pytest
 from tools.number_walk import Counts
 
 ROOT: Final = Path(__file__).parent.parent
-FUNCTIONS: Final = 403
-MODULES: Final = 92
-TYPES: Final = 39
+FUNCTIONS: Final = 376
+MODULES: Final = 86
+TYPES: Final = 31
 """What is reached. Aimed at are 380 functions, 55 modules and 30 types; these only get smaller."""
 
 

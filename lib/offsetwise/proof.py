@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from offsetwise.client_properties import ClientProperties
-from offsetwise.comparison import Scene, candidates_of, standings_of, target_of
+from offsetwise.comparison import Scene, candidates_of, target_of
 from offsetwise.config import client_properties
 from offsetwise.errors import ClusterError
 from offsetwise.garbage import collected_seldom
@@ -28,7 +28,7 @@ from offsetwise.ports.log_observations import SeenLog, seen_log
 from offsetwise.position import offset_of, offset_or_none
 from offsetwise.progress import Progress
 from offsetwise.streams.reader import offsets_for_times, reader_of
-from offsetwise.translation.belongs import PositionStanding
+from offsetwise.translation.belongs import Records, RecordsBefore
 from offsetwise.translation.explain import ReadingWay
 from offsetwise.translation.mirror import mm2_answer
 from offsetwise.translation.old_log import in_empty_log, read_too_early
@@ -224,19 +224,25 @@ def _proven_offset(located: FoundPosition, offset: int) -> int | None:
     return None if located.answer.cut is None else located.answer.cut.proven_offset
 
 
-def standings_read(scene: Scene, positions: Iterable[Query], read: Proof) -> Iterator[PositionStanding]:
-    queries = [position for position in positions if position.offset is not None and position.starts_at is None]
-    for position, state in zip(queries, standings_of(scene, queries), strict=True):
-        result = state._replace(same=_stands_alike(position, state.partition, read))
-        located = read.matches.get((state.partition, offset_of(state.offset))) if read.matches else None
-        if located is not None and located.answer.cut is not None and located.answer.timed:
+def records_before(positions: Iterable[Query], read: Proof) -> Records:
+    """Return what the records say about the cluster that positions were read from, where they were read."""
+    results: dict[tuple[TopicPartition, AnyPosition | None], RecordsBefore] = {}
+    for position in positions:
+        offset = offset_or_none(position.offset)
+        located = None if offset is None else read.matches.get((position.topic_partition, offset))
+        if offset is None or located is None:
+            continue
+        before = RecordsBefore(same=_stands_alike(position, read))
+        if located.answer.cut is not None and located.answer.timed:
             at_raw = located.answer.cut.at_raw
-            before = [neighbour.timestamp_ms for neighbour in at_raw if (neighbour.new_offset or 0) < state.offset]
-            result = result._replace(time_on_old=located.answer.time_before, time_on_new=before[-1] if before else None)
-        yield result
+            times = [neighbour.timestamp_ms for neighbour in at_raw if (neighbour.new_offset or 0) < offset]
+            before = before._replace(time_on_old=located.answer.time_before, time_on_new=times[-1] if times else None)
+        results[position.topic_partition, offset] = before
+    return results
 
 
-def _stands_alike(position: Query, partition: TopicPartition, read: Proof) -> bool:
+def _stands_alike(position: Query, read: Proof) -> bool:
+    partition = position.topic_partition
     return position.new_topic == position.topic and all(
         (located := read.matches.get((partition, number))) is not None and _proven_offset(located, number) == number
         for number in _offsets(position)

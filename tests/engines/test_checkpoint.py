@@ -123,7 +123,7 @@ def test_an_engine_has_options_of_its_own_which_others_refuse(tmp_path: Path, mo
     assert read_checkpoint(folder, options={"depth": "5"}).job_id == "5"
     with pytest.raises(CheckpointError, match="expected a deep toy, since a depth was given, found a Flink") as caught:
         read_checkpoint(str(SAMPLES / "flink-1.20"), options={"depth": 5})
-    assert caught.value.fix == "Leave the depth away for a Flink checkpoint."
+    assert caught.value.fix == "Omit the depth for a Flink checkpoint."
 
 
 def test_an_option_that_no_engine_has_is_refused() -> None:

@@ -19,7 +19,7 @@ from offsetwise.plugins.kafka.stream import logs
 from offsetwise.plugins.kafka.stream.client import Client, RequestCounter
 from offsetwise.plugins.kafka.stream.logs import offsets_for_times
 from offsetwise.plugins.kafka.stream.snapshot import CONFIGS
-from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mm2_answer
+from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from tests.integration.clusters import FIRST_MS, commit, config, create, fill, read, take_snapshot, trim
 
 ANY_OFFSET: Any = OffsetSpec  # its constructors have no types
@@ -221,7 +221,8 @@ def test_the_reader_agrees_with_a_running_mirrormaker(lab: Lab) -> None:
     assert theirs == ours
     index = SyncIndex.of(flow.syncs)
     for position in positions:
-        bracket, *_ = index.brackets_by_run(topic, 0, position, new)
+        found = mirror_candidates(position, topic, 0, index, (), topic, new)
+        bracket = next(candidate for candidate in found if not candidate.guess)
         assert bracket.lo is not None
         assert bracket.hi is not None
         assert (ours[position] or 0) <= bracket.lo <= position - 100 <= bracket.hi

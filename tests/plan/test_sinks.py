@@ -250,13 +250,14 @@ def test_29_what_the_same_plan_commits_before_may_be_marked() -> None:
     request = DraftRequest(targets=(SAVEPOINT,), author="ada", sink=said(row(HELD), row(OTHER, Decision.COMMIT)))
     read = holding().checkpoint
 
-    assert [each.reason for each in marks_of(read, request, MOVES, (ended,))] == [
+    assert read is not None
+    assert [each.reason for each in marks_of(read.details, request, MOVES, (ended,))] == [
         "It is so (SETTLED).",
         COMMITTED_BEFORE,
     ]
     for wrong in (replace(ended, decision=Settlement.ABORT), replace(ended, epoch=2)):
         with pytest.raises(PlanError, match="tx-1-4"):
-            marks_of(read, request, MOVES, (wrong,))
+            marks_of(read.details, request, MOVES, (wrong,))
 
 
 def test_a_mark_needs_a_copy_of_a_savepoint_and_something_to_mark() -> None:

@@ -183,7 +183,7 @@ corrected(
     "plan/exports.py::starting_form",
     "Export the plan in another form",
     "savepoint_of_kinesis",
-    lambda: exports.starting_form(shard_plan(DATA / CHAIN, stream="chain")) and None,
+    lambda: exports.starting_offsets(shard_plan(DATA / CHAIN, stream="chain")) and None,
     lambda: exports.planned_offsets(drafted(savepoint(), ETL), "etl") and None,
 )
 SEVERAL = replace(drafted(TWO_SOURCES), targets=(SEEDED,))

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from offsetwise.model import Cluster, LogRange, TopicPartition
-from offsetwise.translation.belongs import CLOCKS_APART_MS, PositionStanding, belongs_to
+from offsetwise.model import Cluster, IsolationLevel, LogRange
+from offsetwise.translation.belongs import CLOCKS_APART_MS, RecordsBefore, belongs_to
+from offsetwise.translation.query import Query, QuerySource
 
 NAMES = {Cluster.OLD: "prod-a", Cluster.NEW: "prod-b"}
 PLANNED_AT_MS = 1_767_225_600_000
@@ -22,20 +23,25 @@ def standing(
     time_on_old: int | None = None,
     time_on_new: int | None = None,
     same: bool = False,
-) -> PositionStanding:
-    return PositionStanding(
-        partition=TopicPartition("orders", partition),
+) -> tuple[Query, RecordsBefore]:
+    position = Query(
+        of=QuerySource(source="0", isolation=IsolationLevel.READ_UNCOMMITTED),
+        topic="orders",
+        partition=partition,
+        new_topic="orders",
         offset=offset,
         old=old,
         new=new,
-        time_on_old=time_on_old,
-        time_on_new=time_on_new,
-        same=same,
     )
+    return position, RecordsBefore(time_on_old=time_on_old, time_on_new=time_on_new, same=same)
 
 
-def told(*standings: PositionStanding, planned_at_ms: int | None = PLANNED_AT_MS) -> tuple[Cluster | None, str]:
-    made = belongs_to(standings, planned_at_ms=planned_at_ms, names=NAMES)
+def told(
+    *standings: tuple[Query, RecordsBefore], planned_at_ms: int | None = PLANNED_AT_MS
+) -> tuple[Cluster | None, str]:
+    records = {(position.topic_partition, position.offset): before for position, before in standings}
+    positions = [position for position, _ in standings]
+    made = belongs_to(positions, planned_at_ms=planned_at_ms, names=NAMES, records=records)
     return made.cluster, made.reason
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.model import LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
+from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
 from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, find_flow, mirror_candidates, mm2_answer
 from tests.with_cases import with_cases
 
@@ -17,9 +17,16 @@ def syncs(pairs: list[tuple[int, int]], *, topic: str = "orders", partition: int
     return [OffsetSync(topic=topic, partition=partition, upstream=up, downstream=down) for up, down in pairs]
 
 
+def bracket(index: SyncIndex, position: int, new: LogRange) -> Candidate | None:
+    """Where the syncs of the last run place a position of orders-0; None without one."""
+    found = mirror_candidates(position, "orders", 0, index, (), "orders", new)
+    return next((candidate for candidate in found if not candidate.guess), None)
+
+
 def bounds(pairs: list[tuple[int, int]], position: int, new: LogRange = NEW) -> tuple[int | None, int | None]:
-    bracket, *_ = SyncIndex.of(syncs(pairs)).brackets_by_run("orders", 0, position, new)
-    return bracket.lo, bracket.hi
+    found = bracket(SyncIndex.of(syncs(pairs)), position, new)
+    assert found is not None
+    return found.lo, found.hi  # type: ignore[return-value] # a mirror's are whole numbers
 
 
 @with_cases(
@@ -36,22 +43,22 @@ def test_a_position_is_bracketed_by_all_retained_syncs(position: int, expected: 
 
 
 def test_equal_distances_around_a_position_give_a_place_to_try_first() -> None:
-    bracket, *_ = SyncIndex.of(syncs(ORDERS)).brackets_by_run("orders", 0, 1050, NEW)
-    assert (bracket.linear, bracket.width, bracket.survived) == (950, 100, 11)
+    first, wide = mirror_candidates(1050, "orders", 0, SyncIndex.of(syncs(ORDERS)), (), "orders", NEW)
+    assert (first.lo, first.hi, first.guess) == (950, 950, True)
+    assert (wide.lo, wide.hi, wide.guess) == (910, 1010, False)
 
 
 def test_unequal_distances_give_none() -> None:
-    bracket, *_ = SyncIndex.of(syncs([(0, 0), (100, 80)])).brackets_by_run("orders", 0, 50, NEW)
-    assert bracket.linear is None
+    (wide,) = mirror_candidates(50, "orders", 0, SyncIndex.of(syncs([(0, 0), (100, 80)])), (), "orders", NEW)
+    assert not wide.guess
 
 
 def test_a_place_to_try_first_lies_within_the_new_log() -> None:
     index = SyncIndex.of(syncs([(0, 0), (100, 100)]))
-    trimmed, *_ = index.brackets_by_run("orders", 0, 50, LogRange(log_start=60, lso=100, hw=100))
-    ended, *_ = index.brackets_by_run("orders", 0, 50, LogRange(log_start=0, lso=40, hw=40))
+    (trimmed,) = mirror_candidates(50, "orders", 0, index, (), "orders", LogRange(log_start=60, lso=100, hw=100))
+    (ended,) = mirror_candidates(50, "orders", 0, index, (), "orders", LogRange(log_start=0, lso=40, hw=40))
 
-    assert (trimmed.lo, trimmed.linear) == (60, None)
-    assert (ended.hi, ended.linear) == (40, None)
+    assert (trimmed.lo, ended.hi) == (60, 40)
 
 
 def test_a_rewind_on_the_source_begins_a_new_run_and_the_last_run_counts() -> None:
@@ -245,12 +252,12 @@ def mirrors(draw: st.DrawFn) -> Mirror:
 @given(mirrors(), st.integers(0, 5000))
 def test_a_bracket_holds_the_right_place_and_is_never_ahead_of_it(mirror: Mirror, position: int) -> None:
     new = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw)
-    if not mirror.syncs:
+    found = bracket(SyncIndex.of(mirror.syncs), position, new)
+    if found is None:
         return
-    bracket, *_ = SyncIndex.of(mirror.syncs).brackets_by_run("orders", 0, position, new)
-    assert bracket.lo is not None
-    assert bracket.hi is not None
-    assert bracket.lo <= mirror.place(position) <= bracket.hi
+    assert found.lo is not None
+    assert found.hi is not None
+    assert found.lo <= mirror.place(position) <= found.hi
 
 
 @given(mirrors(), st.integers(0, 5000))
@@ -261,9 +268,10 @@ def test_a_bracket_is_at_least_as_precise_as_mirrormaker(mirror: Mirror, positio
     if isinstance(theirs, NoAnswer):
         return
     new = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw)
-    bracket, *_ = SyncIndex.of(mirror.syncs).brackets_by_run("orders", 0, position, new)
-    assert bracket.lo is not None
-    assert theirs <= bracket.lo <= mirror.place(position)
+    found = bracket(SyncIndex.of(mirror.syncs), position, new)
+    assert found is not None
+    assert found.lo is not None
+    assert theirs <= found.lo <= mirror.place(position)
 
 
 @given(mirrors(), st.lists(st.integers(0, 5000), min_size=2, max_size=20))
@@ -271,7 +279,7 @@ def test_brackets_are_monotonic_in_the_position(mirror: Mirror, positions: list[
     if not mirror.syncs:
         return
     new, index = LogRange(log_start=0, lso=mirror.hw, hw=mirror.hw), SyncIndex.of(mirror.syncs)
-    found = [index.brackets_by_run("orders", 0, at, new)[0] for at in sorted(positions)]
-    lows, highs = [bracket.lo for bracket in found], [bracket.hi for bracket in found]
+    found = [each for at in sorted(positions) if (each := bracket(index, at, new))]
+    lows, highs = [each.lo for each in found], [each.hi for each in found]
     assert lows == sorted(lows, key=int)  # type: ignore[arg-type]
     assert highs == sorted(highs, key=int)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.model import LogRange, OffsetSync
-from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, mm2_answer
+from offsetwise.translation.mirror import Mm2Store, NoAnswer, SyncIndex, mirror_candidates, mm2_answer
 from tests.golden import GOLDEN
 from tests.with_cases import with_cases
 
@@ -41,7 +41,8 @@ def test_of_a_recorded_run_the_bracket_holds_the_truth_and_begins_where_mirrorma
     syncs = [sync(*pair) for pair in (*RUN["syncs_in_topic"], *flushed)]
 
     new = LogRange(log_start=start, lso=end, hw=end)
-    bracket, *_ = SyncIndex.of(syncs).brackets_by_run("orders", 0, group["src"], new)
+    found = mirror_candidates(group["src"], "orders", 0, SyncIndex.of(syncs), (), "orders", new)
+    bracket = next(candidate for candidate in found if not candidate.guess)
 
     assert bracket.lo is not None
     assert bracket.hi is not None

@@ -35,7 +35,6 @@ from offsetwise.model import (
 )
 from offsetwise.ports.stream import Translate, spec_of
 from offsetwise.position import offset_of, offset_or_none
-from offsetwise.translation.belongs import PositionStanding
 from offsetwise.translation.mirror import Flow, SyncIndex, find_flow, mirror_candidates
 from offsetwise.translation.old_log import only_place
 from offsetwise.translation.query import Query, QuerySource
@@ -184,17 +183,12 @@ def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate
     )
 
 
-def standings_of(scene: Scene, positions: Iterable[Query]) -> Iterator[PositionStanding]:
-    new_logs = scene.partitions[Cluster.NEW]
+def under_own_names(scene: Scene, positions: Iterable[Query]) -> Iterator[Query]:
+    """Yield positions beside what both clusters hold under the topics' own names: a job reads no renamed copy yet."""
     for position in positions:
-        if position.offset is not None and position.starts_at is None:
-            renamed = position.new_topic != position.topic
-            yield PositionStanding(
-                partition=position.topic_partition,
-                offset=position.offset,
-                old=position.old,
-                new=new_logs.log(position.topic, position.partition) if renamed else position.new,
-            )
+        renamed = position.new_topic != position.topic
+        log = scene.log(Cluster.NEW, position.topic, position.partition) if renamed else position.new
+        yield replace(position, new=log) if renamed else position
 
 
 def assemble(scene: Scene, matches: Sequence[Match], belongs_to: BelongsTo) -> Comparison:

@@ -41,11 +41,6 @@ class ReadSubject(Subject):
     kinds: frozenset[str] | None = None
     """The kinds of source that are moved, those of the migration's stream; None for every kind."""
 
-    @property
-    def planned_at_ms(self) -> int | None:
-        """When the batch that ended at the restart's positions was planned, epoch ms; None where it is not known."""
-        return None if self.read is None else self.read.restart_planned_ms
-
     @classmethod
     def of(
         cls,

@@ -41,8 +41,8 @@ def draw(pages: Pages) -> None:
     """Draw the search box. A fragment: what is typed draws nothing of the page again."""
     with guard.block("search"):
         words = search_box.typed()
-        here = answers.current()
-        results = matches(words, links(pages, here) if words else ways(pages, here.offered))
+        among = links(pages, answers.current()) if words else ways(pages, answers.current().offered)
+        results = matches(words, among)
         part = board.playing()
         if part is not None:
             for link in results:

@@ -73,6 +73,8 @@ KINDS: Final[dict[str, type]] = {
 }
 _WRITTEN: Final = tuple(column for column in fields(Comparison) if column.compare)
 """The fields of a comparison that its file has."""
+_UNWRITTEN: Final = {column.name for column in fields(Comparison)} - {column.name for column in _WRITTEN}
+_HEADER: Final = ("format", "format_version")
 _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
@@ -162,26 +164,34 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
     body = read_object(text, subject=subject, most=MAX_PLAN_BYTES if kind == "plan" else None)
     check_header(body, kind, subject=subject)
     _check_requirements(body.get("requirements") if kind == "plan" else None, subject=subject)
-    if kind == "comparison" and isinstance(body.get("checkpoint"), dict):
-        body["checkpoint"] = {k: v for k, v in body["checkpoint"].items() if k not in ("format", "format_version")}
-    given = {k: v for k, v in body.items() if k not in ("format", "format_version")}
+    if kind == "comparison":
+        body = {key: value for key, value in body.items() if key not in _UNWRITTEN}
+    within = ["checkpoint"] if kind == "comparison" and body.get("checkpoint") is not None else []
     try:
-        read = _reader(kind, _known()).validate_python(given)
+        for part in within:
+            body[part] = _read(part, body[part])
+        within = []
+        return _read(kind, body)
     except ValidationError as error:
         first = error.errors()[0]
         # Where a list may be of several types, pydantic names the type beside the place.
-        location = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
+        location = ".".join(str(part) for part in (*within, *first["loc"]) if "[" not in str(part))
         raise FileError(
             f"{subject}: expected an offsetwise/{kind} file, but {location or 'the top level'} is wrong: "
             f"{first['msg']}. Nothing was used from it.",
             fix=first.get("ctx", {}).get("fix", "Write the file again with this version of Offsetwise."),
         ) from error
-    try:
-        return _whole(read, kind)
     except VersionError as error:
         raise VersionError(f"{subject}: {error.problem}", fix=error.fix) from error
     except ValueError as error:
         raise _not_ours(subject, str(error)) from error
+
+
+def _read(kind: str, body: Any) -> Any:
+    """Return what a file of a kind says, without its header. A comparison's checkpoint is read before it."""
+    given = {k: v for k, v in body.items() if k not in _HEADER} if isinstance(body, dict) else body
+    read = _reader(kind, _known()).validate_python(given)
+    return whole(read) if kind == "checkpoint" else read
 
 
 def read_bytes(
@@ -317,7 +327,7 @@ def _adapter(kind: str, known: _Known) -> TypeAdapter[Any]:  # noqa: ARG001 - wh
 
 @cache
 def _reader(kind: str, known: _Known) -> SchemaValidator:
-    return strict_reader(_adapter(kind, known))
+    return strict_reader(TypeAdapter(Comparison) if kind == "comparison" else _adapter(kind, known))
 
 
 @cache
@@ -333,19 +343,9 @@ def _flattened(value: Stored) -> Any:
         return flatten(value)
     if isinstance(value, Comparison):
         checkpoint = None if value.checkpoint is None else flatten(value.checkpoint)
-        return _flat_comparison(flat_type())(**_shallow(value) | {"checkpoint": checkpoint})
+        written = {attribute.name: getattr(value, attribute.name) for attribute in _WRITTEN}
+        return _flat_comparison(flat_type())(**written | {"checkpoint": checkpoint})
     return value
-
-
-def _whole(read: Any, kind: str) -> Any:
-    if kind == "comparison":
-        checkpoint = None if read.checkpoint is None else whole(read.checkpoint)
-        return Comparison(**_shallow(read) | {"checkpoint": checkpoint})
-    return whole(read) if kind == "checkpoint" else read
-
-
-def _shallow(value: Any) -> dict[str, Any]:
-    return {attribute.name: getattr(value, attribute.name) for attribute in _WRITTEN}
 
 
 def _by_line(body: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from shlex import quote
 
 from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.register import Fact, Stage, finding
-from offsetwise.model import Checkpoint, GroupOffset, Severity, Transaction, epoch_ms
+from offsetwise.model import Details, GroupOffset, Severity, Transaction, epoch_ms
 from offsetwise.transactions.decisions import Decision, SinkTransaction
 from offsetwise.transactions.report import SinkAnswer
 from offsetwise.transactions.timing import DEFAULT_TIMEOUT_MS, PREPARED
@@ -74,23 +74,13 @@ def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     rows = {} if case.sink is None else _by_producer(case.sink)
     seen_ms = None if case.sink is None else case.sink.timeout_ms
     timeout_ms = seen_ms or case.job.transaction_timeout_ms
-    deadlines = [
-        (
-            transaction,
-            _deadline(
-                transaction,
-                rows.get((transaction.transactional_id, transaction.producer_id, transaction.epoch)),
-                case,
-                timeout_ms,
-            ),
-        )
-        for transaction in open_transactions(case.checkpoint)
-    ]
-    expired = [
-        (transaction, deadline)
-        for transaction, deadline in deadlines
-        if deadline is not None and deadline <= case.now_ms
-    ]
+    details = Details() if case.checkpoint is None else case.checkpoint.details
+    expired = []
+    for transaction in open_transactions(details):
+        row = rows.get((transaction.transactional_id, transaction.producer_id, transaction.epoch))
+        deadline = _deadline(row, _latest(transaction, details.written_ms, timeout_ms), case.now_ms)
+        if deadline is not None and deadline <= case.now_ms:
+            expired.append((transaction, deadline))
     if not expired:
         return
     last = max(deadline for _, deadline in expired)
@@ -103,22 +93,21 @@ def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
     )
 
 
-def open_transactions(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
-    transactions = () if checkpoint is None else checkpoint.details.transactions
-    return tuple(transaction for transaction in transactions if transaction.state not in SETTLED)
+def open_transactions(details: Details) -> tuple[Transaction, ...]:
+    return tuple(transaction for transaction in details.transactions if transaction.state not in SETTLED)
 
 
-def held_back(checkpoint: Checkpoint | None) -> tuple[Transaction, ...]:
+def held_back(details: Details) -> tuple[Transaction, ...]:
     """Return the transactions that a restore commits: those whose producer is known, and that are not finished."""
-    return tuple(transaction for transaction in open_transactions(checkpoint) if transaction.producer_id is not None)
+    return tuple(transaction for transaction in open_transactions(details) if transaction.producer_id is not None)
 
 
-def deadline_of(checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
+def deadline_of(details: Details, timeout_ms: int | None) -> int | None:
     """Return when the broker aborts the last of the open transactions that run out; None where none does, or unknown.
 
     They began before the checkpoint was written, so this is the latest moment.
     """
-    latest = [_latest(transaction, checkpoint, timeout_ms) for transaction in open_transactions(checkpoint)]
+    latest = [_latest(transaction, details.written_ms, timeout_ms) for transaction in open_transactions(details)]
     return max((moment_ms for moment_ms in latest if moment_ms is not None), default=None)
 
 
@@ -130,24 +119,27 @@ def _by_producer(sink: SinkAnswer) -> dict[tuple[str | None, int | None, int | N
     }
 
 
-def _deadline(
-    transaction: Transaction, row: SinkTransaction | None, case: MigrationCase, timeout_ms: int | None
-) -> int | None:
-    """Return when the broker aborts a transaction of the checkpoint; None where it never does, or has committed it."""
+def _deadline(row: SinkTransaction | None, latest: int | None, now_ms: int) -> int | None:
+    """Return when the broker aborts a transaction of the checkpoint; None where it never does, or has committed it.
+
+    Args:
+        row: What the cluster of the sink says of it; None where it does not.
+        latest: See `_latest`.
+        now_ms: When the clusters were read.
+    """
     if row is not None and row.decision is Decision.SETTLED:
         return None
     if row is not None and row.decision in _OPEN:
         return None if row.deadline is None else epoch_ms(row.deadline)
-    latest = _latest(transaction, case.checkpoint, timeout_ms)
     lost = row is not None and row.decision is Decision.LOST
-    return min(latest or case.now_ms, case.now_ms) if lost else latest
+    return min(latest or now_ms, now_ms) if lost else latest
 
 
-def _latest(transaction: Transaction, checkpoint: Checkpoint | None, timeout_ms: int | None) -> int | None:
+def _latest(transaction: Transaction, written_ms: int | None, timeout_ms: int | None) -> int | None:
     """Return the latest moment at which the broker aborts a transaction: it began before the checkpoint was written."""
-    if transaction.schema == PREPARED or checkpoint is None or checkpoint.details.written_ms is None:
+    if transaction.schema == PREPARED or written_ms is None:
         return None
-    return checkpoint.details.written_ms + (timeout_ms or DEFAULT_TIMEOUT_MS)
+    return written_ms + (timeout_ms or DEFAULT_TIMEOUT_MS)
 
 
 def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:

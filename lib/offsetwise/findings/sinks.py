@@ -23,7 +23,7 @@ from offsetwise.wording import many
 )
 def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
     """A restore would commit on the new cluster what was begun on the old one, and fail."""
-    pending, job = held_back(case.checkpoint), case.job
+    pending, job = () if case.checkpoint is None else held_back(case.checkpoint.details), case.job
     if pending and job.new_sink_cluster is not None and job.new_sink_cluster != job.sink_cluster:
         yield (
             f"The savepoint holds {many(len(pending), 'transaction')} of a sink, for example "

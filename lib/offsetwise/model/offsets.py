@@ -35,7 +35,7 @@ class DecimalString:
         spelled = core_schema.custom_error_schema(
             core_schema.str_schema(strict=True, pattern=f"^{self.spelled}$"),
             custom_error_type="decimal_string",
-            custom_error_message="expected an integer as a decimal string, spelled as in '950'",
+            custom_error_message="expected an integer as a decimal string, spelled as in '42'",
         )
         number = core_schema.int_schema(strict=False, ge=self.least, le=self.most)
         plain = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
@@ -93,7 +93,7 @@ class PositionText(DecimalString):
             [spelled, core_schema.no_info_plain_validator_function(parsed)],
             mode="left_to_right",
             custom_error_type="position",
-            custom_error_message="expected an integer as a decimal string, spelled as in '950', or the text of a "
+            custom_error_message="expected an integer as a decimal string, spelled as in '42', or the text of a "
             "position of another stream",
         )
         return number | {"choices": [text, plain]}

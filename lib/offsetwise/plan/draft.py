@@ -55,6 +55,7 @@ from offsetwise.plan.sinks.gate import grounds_of_sinks
 from offsetwise.plan.sinks.marking import marks_of, requirement_of
 from offsetwise.plan.strategies import against_target, left_out, terms_for, way_of
 from offsetwise.plan.target import TargetRole, groups_of, target_type
+from offsetwise.plan.ways import Way
 from offsetwise.ports.stream import are_two
 from offsetwise.wording import first_of
 from offsetwise.wording.terms import in_words
@@ -103,9 +104,12 @@ def draft(
     """
     check_request(request)
     check_readings(comparison, migration, request)
-    settled = _settle_all(comparison, migration, request, ending)
-    refuse(_objections(comparison, request, settled), migration.terms)
-    plan = _put_together(comparison, migration, request, settled, drafted_at=drafted_at)
+    settled = _settled(comparison, migration, request, ending)
+    decided = [decide(row, settled.on) for row in comparison.partitions]
+    positions = tuple(position for position, _ in decided if position is not None)
+    reasons = [reason for _, reasons in decided for reason in reasons]
+    refuse(_objections(comparison, request, settled, positions, reasons), migration.terms)
+    plan = _put_together(comparison, migration, request, settled, positions, drafted_at=drafted_at)
     unfit = tuple(problem for target in plan.targets for problem in target_type(target.kind).unfit(plan))
     refuse(unfit, migration.terms)
     return plan
@@ -113,14 +117,13 @@ def draft(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settled:
+    """What holds of the whole plan, whatever its positions are."""
+
     job: JobTraits
     edits_checkpoint: bool
     dropped: int | None
     """What was planned on the other cluster, which an edit of the checkpoint leaves out."""
     on: Grounds
-    positions: tuple[PlannedPosition, ...]
-    reasons: tuple[Problem, ...]
-    """What speaks against single positions."""
     left_unset: tuple[UnsetPartition, ...]
     ended: tuple[PlannedTransaction, ...]
     marks: tuple[MarkedTransaction, ...]
@@ -129,17 +132,17 @@ class _Settled:
     skew: tuple[Finding, ...]
 
 
-def _settle_all(comparison: Comparison, migration: Migration, request: DraftRequest, ending: Ending | None) -> _Settled:
-    job = traits_of(migration, comparison, request.checkpoint)
+def _settled(comparison: Comparison, migration: Migration, request: DraftRequest, ending: Ending | None) -> _Settled:
+    job = traits_of(migration, comparison.kept_in, request.checkpoint)
     dropped = left_out(comparison)
     edits_checkpoint = any(target_type(target.kind).role is TargetRole.STATE for target in request.targets)
     keeps_pending = edits_checkpoint and dropped is None and request.rewind_to is None
     on = grounds_of(comparison, migration.isolation_level, job, request, keeps_pending=keeps_pending)
-    decided = [decide(row, on) for row in comparison.partitions]
+    details = None if comparison.checkpoint is None else comparison.checkpoint.details
     ended = () if ending is None else ending.transactions
-    marks = marks_of(comparison.checkpoint, request, job, ended) if request.mark_settled else ()
+    marks = marks_of(details, request, job, ended) if request.mark_settled else ()
     read_ms = epoch_ms(on.new.taken_at)
-    sinks = grounds_of_sinks(comparison.checkpoint, request, job, marks, ended, read_ms=read_ms)
+    sinks = grounds_of_sinks(details, request, job, marks, ended, read_ms=read_ms)
     newest, when, required = request.newest, request.cutover_ms, request.cutover
     gate = start_gate(
         comparison, migration, read_ms, job=job, newest=newest, cutover_ms=when, required=required, sinks=sinks
@@ -149,8 +152,6 @@ def _settle_all(comparison: Comparison, migration: Migration, request: DraftRequ
         edits_checkpoint=edits_checkpoint,
         dropped=dropped,
         on=on,
-        positions=tuple(position for position, _ in decided if position is not None),
-        reasons=tuple(reason for _, reasons in decided for reason in reasons),
         left_unset=tuple(
             UnsetPartition(topic=row.topic, partition=row.partition, new_topic=row.new_topic)
             for row in comparison.partitions
@@ -164,7 +165,14 @@ def _settle_all(comparison: Comparison, migration: Migration, request: DraftRequ
     )
 
 
-def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled) -> tuple[Problem, ...]:
+def _objections(
+    comparison: Comparison,
+    request: DraftRequest,
+    settled: _Settled,
+    positions: Sequence[PlannedPosition],
+    reasons: Sequence[Problem],
+) -> tuple[Problem, ...]:
+    """Return every reason against a plan, with those against single positions."""
     old, new = comparison.snapshots
     leaves_out = settled.dropped is not None or request.rewind_to is not None
     return (
@@ -179,12 +187,12 @@ def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled
                 sink_rewound=request.sink_rewound,
             )
         ),
-        *settled.reasons,
+        *reasons,
         *_against_findings((*comparison.findings, *settled.skew), settled.on, leaves_out=leaves_out),
-        *_against_clusters(comparison, settled.positions),
+        *_against_clusters(comparison, positions),
         *(
             problem
-            for at in settled.positions
+            for at in positions
             for problem in proof_not_repeated(at, on_one_topic=not are_two(old, at.topic, new, at.new_topic))
         ),
         *_against_groups(new, request),
@@ -192,15 +200,16 @@ def _objections(comparison: Comparison, request: DraftRequest, settled: _Settled
 
 
 def _put_together(
-    comparison: Comparison, migration: Migration, request: DraftRequest, settled: _Settled, *, drafted_at: str
+    comparison: Comparison,
+    migration: Migration,
+    request: DraftRequest,
+    settled: _Settled,
+    positions: tuple[PlannedPosition, ...],
+    *,
+    drafted_at: str,
 ) -> Plan:
-    job, positions, rewound = settled.job, settled.positions, request.rewind_to is not None
-    position_targets = [
-        target for target in request.targets if target_type(target.kind).role is not TargetRole.TRANSACTIONS
-    ]
-    ending = settled.ending
-    way = way_of(position_targets[0].kind, comparison, rewound=rewound)
-    way = way.worded(terms_for(way, migration))
+    job, totals, rewound = settled.job, totals_of(positions), request.rewind_to is not None
+    ending, way = settled.ending, _way(comparison.engine, migration, request, settled, totals.overridden)
     foretold = predict(comparison, rewound=rewound)
     sink = requirement_of(migration, job, request, settled.marks) if ending is None else ending.requirement
     return Plan(
@@ -221,8 +230,8 @@ def _put_together(
         findings=(*comparison.findings, *settled.skew, *(() if request.sink is None else request.sink.findings)),
         prediction=replace(foretold, told=in_words(foretold.told, migration.terms)),
         keeps=way.keeps,
-        gives_up=(*way.gives_up, *(in_words(loss, migration.terms) for loss in _given_up(settled, request))),
-        totals=totals_of(positions),
+        gives_up=way.gives_up,
+        totals=totals,
         dropped_batch=settled.dropped if settled.edits_checkpoint and not rewound else None,
         transactions=settled.ended,
         marks=settled.marks,
@@ -230,6 +239,16 @@ def _put_together(
         settings=accepted(takers(request), request.settings),
         left_unset=settled.left_unset,
     )
+
+
+def _way(engine: str, migration: Migration, request: DraftRequest, settled: _Settled, overridden: int) -> Way:
+    """Return the way that the job moves, with everything that this plan gives up."""
+    roles = ((target, target_type(target.kind).role) for target in request.targets)
+    first = next(target for target, role in roles if role is not TargetRole.TRANSACTIONS)
+    way = way_of(first.kind, engine, rewound=request.rewind_to is not None)
+    way = way.worded(terms_for(way, migration))
+    losses = (in_words(loss, migration.terms) for loss in _given_up(settled, request, overridden))
+    return replace(way, gives_up=(*way.gives_up, *losses))
 
 
 def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
@@ -313,11 +332,10 @@ def stated_of(job: JobTraits, request: DraftRequest) -> StatedJob:
     return job.in_plan(stated)
 
 
-def _given_up(settled: _Settled, request: DraftRequest) -> Iterator[str]:
+def _given_up(settled: _Settled, request: DraftRequest, chosen: int) -> Iterator[str]:
     if settled.dropped is not None and settled.edits_checkpoint:
         yield f"batch {settled.dropped}, which carries the other cluster's numbers: it is left out"
-    positions, left_unset = settled.positions, settled.left_unset
-    chosen = sum(position.override is not None for position in positions)
+    left_unset = settled.left_unset
     if chosen:
         yield f"the proof of {chosen:,} position{'s' if chosen > 1 else ''} that people decided"
     commits = _group_starts(settled, request) if left_unset else {}

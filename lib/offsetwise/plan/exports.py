@@ -35,20 +35,20 @@ def starting_offsets(plan: Plan) -> str:
             missing.
         ApplyError: What the plan writes cannot hold one of its positions.
     """
-    return starting_form(plan).text(plan)
+    return starting_form(plan.targets, plan.requirements.engine).text(plan)
 
 
-def starting_form(plan: Plan) -> StartingOffsets:
-    """Return how the job of a plan is told where to begin.
+def starting_form(targets: Sequence[Target], engine: str) -> StartingOffsets:
+    """Return how the job of a plan is told where to begin, by what is written and the engine of what keeps positions.
 
     Raises:
         PlanError: It is not told offsets.
     """
-    form = known_form(plan.targets, plan.requirements.engine)
+    form = known_form(targets, engine)
     if form is None:
         raise PlanError(
             f"startingOffsets: expected a job that can be told to begin at offsets, found one of "
-            f"{keeper_of(plan.requirements.engine).label}. Nothing was printed.",
+            f"{keeper_of(engine).label}. Nothing was printed.",
             fix="Export the plan in another form, or apply it.",
         )
     return form

@@ -67,7 +67,7 @@ def start_gate(
     """
     of_streams = (
         _mirrored(comparison, migration),
-        *_preserved(comparison, migration, required),
+        *_preserved(sum(row.method is Method.PRESERVED for row in comparison.partitions), migration, required),
         _transactions(comparison),
         _skew(comparison, migration, job or JobTraits(), dict(newest)),
         _retention(comparison, now_ms, cutover_ms),
@@ -109,11 +109,14 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
     return GateCheck(name=MIRRORED, outcome=Outcome.PASSED, told=message)
 
 
-def _preserved(
-    comparison: Comparison, migration: Migration, required: CutoverRequirement | None
-) -> Iterator[GateCheck]:
-    """Judge a link that is stated to keep offsets: the records that were probed say nothing of those to come."""
-    count = sum(row.method is Method.PRESERVED for row in comparison.partitions)
+def _preserved(count: int, migration: Migration, required: CutoverRequirement | None) -> Iterator[GateCheck]:
+    """Judge a link that is stated to keep offsets: the records that were probed say nothing of those to come.
+
+    Args:
+        count: How many partitions were found to have kept theirs.
+        migration: The migration.
+        required: See `start_gate`.
+    """
     if migration.link is not Link.PRESERVING or not count or not spec_of(migration.source.stream).ends_watched:
         return
     if required is not None and required.goal is CutoverState.COPIED:

@@ -98,7 +98,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
     taken = takers_of(plan.targets)
     if plan.repair is not None:
         taken = {**taken, plan.repair.kind: KINDS.get(plan.repair.kind, Settings)}
-    stated = dict(pair for target in plan.targets for pair in target_type(target.kind).stated(plan))
+    stated = dict(pair for target in plan.targets for pair in target_type(target.kind).stated(plan.savepoint))
     yield from (f"its settings have {what}" for what in objections(taken, (*plan.settings, *stated.items())))
     if plan.repair is not None:
         yield from _of_repair(plan.repair, plan.requirements, plan.targets)

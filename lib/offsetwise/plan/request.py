@@ -121,18 +121,23 @@ class DraftRequest:
         return None if self.subject is None else self.subject.checkpoint
 
 
-def traits_of(migration: Migration, comparison: Comparison, name: str | None) -> JobTraits:
+def traits_of(migration: Migration, kept_in: Subject, name: str | None) -> JobTraits:
     """Return what the migration file states about the job.
+
+    Args:
+        migration: The migration.
+        kept_in: What keeps its positions: a checkpoint by its URI, or a group.
+        name: What the migration file calls that checkpoint; None to look for it by its URI.
 
     Raises:
         ConfigError: The file names no such checkpoint.
     """
-    if comparison.checkpoint is None:
-        return migration.group_job(comparison.group)
+    if kept_in.checkpoint is None:
+        return migration.group_job(kept_in.group)
     if name is not None:
         return migration.checkpoint(name).job
-    uri = comparison.checkpoint.uri
-    return next((checkpoint.job for checkpoint in migration.checkpoints if checkpoint.uri == uri), JobTraits())
+    of_uri = (checkpoint.job for checkpoint in migration.checkpoints if checkpoint.uri == kept_in.checkpoint)
+    return next(of_uri, JobTraits())
 
 
 def refuse(reasons: tuple[Problem, ...], terms: Mapping[str, str] = _KAFKAS) -> None:

@@ -42,15 +42,15 @@ class Strategy:
         return self if self.why_not else replace(self, why_not=(why,))
 
 
-def way_of(target: str, comparison: Comparison, *, rewound: bool = False) -> Way:
-    """Return the way that a plan with this target is, for the engine of what was compared.
+def way_of(target: str, engine: str, *, rewound: bool = False) -> Way:
+    """Return the way that a plan with this target is, for jobs of an engine.
 
     Args:
         target: The target's name.
-        comparison: The comparison.
+        engine: The engine's name.
         rewound: Whether the job goes back to an earlier batch, which is a way of its own.
     """
-    ways = ways_of(comparison.engine)
+    ways = ways_of(engine)
     return next(way for way in ways if (way.rewinds if rewound else way.target == target))
 
 
@@ -89,7 +89,7 @@ def judge_strategies(
         sink_rewound: Whether a person states that the sink is taken back with the job.
         migration_file: What the commands name.
     """
-    job = traits_of(migration, comparison, checkpoint)
+    job = traits_of(migration, comparison.kept_in, checkpoint)
     subject = _subject(comparison, migration, checkpoint)
     strategies = []
     for way in ways_of(comparison.engine):

@@ -12,6 +12,7 @@ from offsetwise.errors import ApplyError, PlanError
 from offsetwise.model import (
     CheckpointRequirement,
     Comparison,
+    NewSavepoint,
     Plan,
     Problem,
     ReceiptStep,
@@ -126,11 +127,11 @@ class TargetType(ABC):
         """Yield what of a plan it cannot hold; asked when the plan is drafted, and again before it is written."""
         yield from ()
 
-    def stated(self, plan: Plan) -> Recorded:
-        """Return the values of its parameters that a plan holds elsewhere than among its settings."""
+    def stated(self, savepoint: NewSavepoint | None) -> Recorded:
+        """Return the values of its parameters that a plan holds elsewhere than among its settings: of what it makes."""
         return ()
 
-    def creates(self, plan: Plan, target: Target) -> str | None:
+    def creates(self, settings: Recorded, target: Target) -> str | None:
         """Return the name and kind of what a plan creates beside what it writes, such as a table."""
         return None
 

@@ -11,9 +11,19 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.registry import engine_of, engines
 from offsetwise.errors import OffsetwiseError
 from offsetwise.findings import describe
-from offsetwise.model import AnyPosition, Checkpoint, Cluster, LogRange, Severity, Snapshot, TopicPartition
+from offsetwise.model import (
+    AnyPosition,
+    Checkpoint,
+    Cluster,
+    IsolationLevel,
+    LogRange,
+    Severity,
+    Snapshot,
+    TopicPartition,
+)
 from offsetwise.survey.results import SurveyedCheckpoint, SurveyedConnector, SurveyedGroup
-from offsetwise.translation.belongs import PositionStanding, belongs_to
+from offsetwise.translation.belongs import belongs_to
+from offsetwise.translation.query import Query, QuerySource
 from offsetwise.wording import many
 
 Logs = Mapping[Cluster, Mapping[TopicPartition, LogRange]]
@@ -63,16 +73,20 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
         return replace(checkpoint, left_out=reason or " ".join(checkpoint.problems) or "it has no Kafka position")
     if len(logs) < len(Cluster):
         return replace(checkpoint, reason="One of the clusters could not be read.")
-    standings = (
-        PositionStanding(
-            partition=partition,
+    of = QuerySource(source="", isolation=IsolationLevel.READ_UNCOMMITTED)
+    positions = (
+        Query(
+            of=of,
+            topic=partition.topic,
+            partition=partition.partition,
+            new_topic=partition.topic,
             offset=offset,
             old=logs[Cluster.OLD].get(partition),
             new=logs[Cluster.NEW].get(partition),
         )
         for partition, offset in at.items()
     )
-    belongs = belongs_to(standings, planned_at_ms=read.restart_planned_ms, names=NAMES)
+    belongs = belongs_to(positions, planned_at_ms=read.restart_planned_ms, names=NAMES)
     why = belongs.reason if belongs.cluster is Cluster.NEW else None
     return replace(checkpoint, belongs_to=belongs.cluster, reason=belongs.reason, left_out=why)
 

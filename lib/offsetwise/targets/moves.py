@@ -91,7 +91,7 @@ def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
     for change in numbers:
         if change.after < 0:
             raise refused("startingOffsets", f"a position for {change.new_topic_partition}, found {change.after}")
-    form = starting_form(plan)
+    form = starting_form(plan.targets, plan.requirements.engine)
     if len({(form.by_source and number.source, number.new_topic, number.partition) for number in numbers}) != len(
         numbers
     ):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from offsetwise.model import AnyPosition, BelongsTo, Cluster, LogRange, TopicPartition
+from offsetwise.translation.query import Query
 
 SHOWN = 3
 
@@ -14,26 +16,29 @@ CLOCKS_APART_MS = 5 * 60_000
 keeps up is as old as its batch: seconds of difference must not tell its cluster."""
 
 
-class PositionStanding(NamedTuple):
-    """One position beside what both clusters hold under its topic's names. None: no such partition.
+class RecordsBefore(NamedTuple):
+    """What the records before one position, and before the same number on the new cluster, say."""
 
-    A tuple, since a job may have a million of them.
-    """
-
-    partition: TopicPartition
-    offset: AnyPosition
-    old: LogRange | None
-    new: LogRange | None
     time_on_old: int | None = None
-    """Timestamp of the record before the position on the old cluster, where records were read."""
+    """Timestamp of the record before the position on the old cluster."""
     time_on_new: int | None = None
-    """Timestamp of the record before the same number on the new cluster, where records were read."""
+    """Timestamp of the record before the same number on the new cluster."""
     same: bool = False
     """Whether records proved that the same number is the same place on both clusters."""
 
 
+Records = Mapping[tuple[TopicPartition, AnyPosition | None], RecordsBefore]
+"""By partition and offset, where records were read."""
+_NOTHING: Final = RecordsBefore()
+UNREAD: Final[Records] = MappingProxyType({})
+
+
 def belongs_to(
-    standings: Iterable[PositionStanding], *, planned_at_ms: int | None, names: Mapping[Cluster, str]
+    positions: Iterable[Query],
+    *,
+    planned_at_ms: int | None,
+    names: Mapping[Cluster, str],
+    records: Records = UNREAD,
 ) -> BelongsTo:
     """Infer the cluster from log ranges and, where records were read, from their identity and times.
 
@@ -42,86 +47,60 @@ def belongs_to(
     record may carry any time. Where every number is the same place on both clusters, nothing depends on the answer.
 
     Args:
-        standings: The positions of the restart.
+        positions: Those of the restart, beside what both clusters hold under the topics' own names.
         planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
         names: What the clusters are called.
+        records: What their records say.
     """
-    objections = {cluster: _Candidate(cluster, planned_at_ms) for cluster in Cluster}
-    count, same = _weighed(standings, objections.values())
-    if not count:
+    stated = [position for position in positions if position.offset is not None and position.starts_at is None]
+    if not stated:
         return BelongsTo(cluster=None, reason="There is no position to tell it from.")
-    possible = [cluster for cluster, reasons in objections.items() if not reasons.count]
+    before = [records.get((at.topic_partition, at.offset), _NOTHING) if records else _NOTHING for at in stated]
+    against = {cluster: _against(cluster, stated, before, planned_at_ms) for cluster in Cluster}
+    possible = [cluster for cluster, reasons in against.items() if not reasons]
     old, new = names[Cluster.OLD], names[Cluster.NEW]
     if len(possible) == 1:
         other = Cluster.NEW if possible[0] is Cluster.OLD else Cluster.OLD
-        return BelongsTo(
-            cluster=possible[0],
-            reason=f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {objections[other]}.",
-        )
-    if possible and same:
+        why = f"The positions fit {names[possible[0]]!r} and not {names[other]!r}: {against[other]}."
+        return BelongsTo(cluster=possible[0], reason=why)
+    if possible and all(at.same for at in before):
         return BelongsTo(
             cluster=Cluster.OLD,
             reason=f"The same records stand at these numbers in the logs of {old!r} and of {new!r}: it makes no "
             "difference which of them they were read from.",
         )
-    if possible:
-        return BelongsTo(cluster=None, reason=f"Every position lies inside the logs of {old!r} and of {new!r}.")
-    return BelongsTo(
-        cluster=None,
-        reason=f"The positions fit neither {old!r} ({objections[Cluster.OLD]}) nor {new!r} "
-        f"({objections[Cluster.NEW]}).",
-    )
+    why = f"Every position lies inside the logs of {old!r} and of {new!r}."
+    if not possible:
+        why = f"The positions fit neither {old!r} ({against[Cluster.OLD]}) nor {new!r} ({against[Cluster.NEW]})."
+    return BelongsTo(cluster=None, reason=why)
 
 
-def _weighed(standings: Iterable[PositionStanding], objections: Collection[_Candidate]) -> tuple[int, bool]:
-    count, same = 0, True
-    for state in standings:
-        count, same = count + 1, same and state.same
-        for reasons in objections:
-            reasons.add(state)
-    return count, same
+def _against(
+    cluster: Cluster, positions: Sequence[Query], before: Sequence[RecordsBefore], planned_at_ms: int | None
+) -> str:
+    """Return what speaks against a cluster: the first sentences, and how many more there are; empty for nothing."""
+    is_old = cluster is Cluster.OLD
+    logs = ((at, at.old if is_old else at.new) for at in positions)
+    beyond = [(at, log) for at, log in logs if _is_beyond(at.offset, log)]
+    reasons = [
+        f"it has no {at.topic_partition}"
+        if log is None
+        else f"{at.topic_partition} is at {at.offset:,}, its log ends at {log.hw:,}"
+        for at, log in beyond[:SHOWN]
+    ]
+    times = [records.time_on_old if is_old else records.time_on_new for records in before]
+    timed = [(at, time) for at, time in zip(positions, times, strict=True) if time is not None]
+    young = [] if planned_at_ms is None else [at for at, time in timed if time > planned_at_ms + CLOCKS_APART_MS]
+    if len(young) < len(timed):
+        young = []
+    reasons += [
+        f"the record before {at.offset:,} of {at.topic_partition} is more than {CLOCKS_APART_MS // 60_000} minutes "
+        "younger than the batch that read it"
+        for at in young[:SHOWN]
+    ]
+    more = len(beyond) + len(young) - SHOWN
+    return "; ".join(reasons[:SHOWN]) + (f"; and {more:,} more" if more > 0 else "")
 
 
-class _Candidate:
-    """What speaks against a cluster: the first sentences, and how many there would be of all positions."""
-
-    __slots__ = ("_beyond", "_cluster", "_of_beyond", "_of_young", "_planned_at_ms", "_timed", "_young")
-
-    def __init__(self, cluster: Cluster, planned_at_ms: int | None) -> None:
-        self._cluster = cluster
-        self._planned_at_ms = planned_at_ms
-        self._beyond: list[str] = []
-        self._young: list[str] = []
-        self._of_beyond = self._of_young = self._timed = 0
-
-    def add(self, state: PositionStanding) -> None:
-        is_old = self._cluster is Cluster.OLD
-        log, time = (state.old, state.time_on_old) if is_old else (state.new, state.time_on_new)
-        if log is None or (log.hw is not None and state.offset > log.hw):
-            self._of_beyond += 1
-            if self._of_beyond <= SHOWN:
-                self._beyond.append(
-                    f"it has no {state.partition}"
-                    if log is None
-                    else f"{state.partition} is at {state.offset:,}, its log ends at {log.hw:,}"
-                )
-        if time is None or self._planned_at_ms is None:
-            return
-        self._timed += 1
-        if time > self._planned_at_ms + CLOCKS_APART_MS:
-            self._of_young += 1
-            if self._of_young <= SHOWN:
-                self._young.append(
-                    f"the record before {state.offset:,} of {state.partition} is more than "
-                    f"{CLOCKS_APART_MS // 60_000} minutes younger than the batch that read it"
-                )
-
-    @property
-    def count(self) -> int:
-        """How many sentences there are, nothing if it may be the one."""
-        return self._of_beyond + (self._of_young if self._of_young == self._timed else 0)
-
-    def __str__(self) -> str:
-        more = self.count - SHOWN
-        sentences = (self._beyond + self._young if self._of_young == self._timed else self._beyond)[:SHOWN]
-        return "; ".join(sentences) + (f"; and {more:,} more" if more > 0 else "")
+def _is_beyond(offset: AnyPosition | None, log: LogRange | None) -> bool:
+    return log is None or (log.hw is not None and offset is not None and offset > log.hw)

@@ -14,11 +14,10 @@ from typing import Final, TypeVar
 from offsetwise.model import Candidate, LogRange, Method, MirrorCheckpoint, MirrorState, MirrorTopic, OffsetSync
 from offsetwise.position import offset_or_none
 from offsetwise.translation.mirror_store import Mm2Store, NoAnswer
-from offsetwise.translation.sync_index import Bracket, SyncIndex
+from offsetwise.translation.sync_index import SyncIndex
 from offsetwise.wording import number
 
 __all__ = [
-    "Bracket",
     "Flow",
     "Mm2Store",
     "NoAnswer",
@@ -109,24 +108,28 @@ def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims 
         new_topic: The topic's name on the target.
         new_range: What the new log holds; open ends of a bracket are its ends.
     """
-    brackets = index.brackets_by_run(topic, partition, position, new_range)
+    survived, end = index.survived(topic, partition), offset_or_none(new_range.hw)
     candidates: list[Candidate] = []
-    for age, bracket in enumerate(brackets):
-        if age == 0 or bracket.floor is not None:
-            candidates.extend(_of_bracket(position, bracket, age))
+    for age, (floor, ceiling) in enumerate(index.around(topic, partition, position)):
+        # One whose record is not on the new log bounds nothing.
+        usable = None if floor is not None and end is not None and floor.downstream >= end else floor
+        if age == 0 or usable is not None:
+            candidates.extend(_of_syncs(position, usable, ceiling, new_range, survived=survived, age=age))
     candidates.extend(_of_checkpoints(position, partition, checkpoints, new_topic, new_range))
     return tuple(sorted(candidates, key=_width))
 
 
-def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
+def _of_syncs(
+    position: int, floor: OffsetSync | None, ceiling: OffsetSync | None, new: LogRange, *, survived: int, age: int
+) -> list[Candidate]:
     run = "" if age == 0 else " of an earlier run, before MirrorMaker went back,"
-    retained = f"{bracket.survived:,} syncs of the partition are kept"
-    floor, ceiling = bracket.floor, bracket.ceiling
+    retained = f"{survived:,} syncs of the partition are kept"
+    lo, hi = _bounds(position, floor, ceiling, new)
     if floor is not None and floor.upstream == position:
         said = f"MirrorMaker's sync{run} {_pair(floor)} stands at the position itself ({retained})."
-        if bracket.lo != floor.downstream:
-            said += f" That is below the new log start {number(bracket.lo)}."
-        return [Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)]
+        if lo != floor.downstream:
+            said += f" That is below the new log start {number(lo)}."
+        return [Candidate(method=Method.MIRROR_SYNC, lo=lo, hi=hi, said_by=said, guess=age > 0)]
     if floor is not None and ceiling is not None:
         said = f"MirrorMaker's syncs{run} {_pair(floor)} and {_pair(ceiling)} stand around {position:,} ({retained})."
     elif floor is not None:
@@ -138,17 +141,38 @@ def _of_bracket(position: int, bracket: Bracket, age: int) -> list[Candidate]:
             f"No sync of MirrorMaker's bounds {position:,}: its record would lie beyond the new log end ({retained})."
         )
     # An earlier run may be about records of a topic that was recreated since: a place to look, not even a claim.
-    wide = Candidate(method=Method.MIRROR_SYNC, lo=bracket.lo, hi=bracket.hi, said_by=said, guess=age > 0)
-    if bracket.linear is None or floor is None or bracket.width == 0:
+    wide = Candidate(method=Method.MIRROR_SYNC, lo=lo, hi=hi, said_by=said, guess=age > 0)
+    if floor is None or ceiling is None or lo == hi:
+        return [wide]
+    linear = floor.downstream + position - floor.upstream
+    same_distance = ceiling.downstream - ceiling.upstream == floor.downstream - floor.upstream
+    if not same_distance or (lo is not None and linear < lo) or (hi is not None and hi < linear):
         return [wide]
     counted = (
         f"Counting on from MirrorMaker's sync{run} {_pair(floor)}, whose distance the next sync confirms: "
         "where to look first."
     )
-    return [
-        Candidate(method=Method.MIRROR_SYNC, lo=bracket.linear, hi=bracket.linear, said_by=counted, guess=True),
-        wide,
-    ]
+    return [Candidate(method=Method.MIRROR_SYNC, lo=linear, hi=linear, said_by=counted, guess=True), wide]
+
+
+def _bounds(
+    position: int, floor: OffsetSync | None, ceiling: OffsetSync | None, new: LogRange
+) -> tuple[int | None, int | None]:
+    """Return between which offsets of the new log a position lies, if its two syncs are right.
+
+    None for an end that would be that of the new log, and is unknown.
+    """
+    start, end = offset_or_none(new.log_start), offset_or_none(new.hw)
+    if floor is not None and floor.upstream == position:
+        place = _at_least(floor.downstream, start)
+        return place, place
+    lo = start if floor is None else _at_least(floor.downstream + 1, start)
+    ends = [at for at in (end, None if ceiling is None else ceiling.downstream) if at is not None]
+    return lo, _at_least(min(ends), start) if ends else None
+
+
+def _at_least(offset: int, bound: int | None) -> int:
+    return offset if bound is None else max(offset, bound)
 
 
 def _of_checkpoints(

@@ -8,36 +8,14 @@ begin a new *run*: MirrorMaker went back on the source (a smaller upstream), or 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offsetwise.model import LogRange, OffsetSync, TopicPartition
-from offsetwise.position import offset_or_none
+from offsetwise.model import OffsetSync, TopicPartition
 
 Int64s: TypeAlias = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bracket:
-    """Between which offsets of the new log a position lies, if its two syncs are right."""
-
-    lo: int | None
-    """The lowest place; None where the new log start would be it and is unknown."""
-    hi: int | None
-    """The highest place; None where the new high watermark would be it and is unknown."""
-    floor: OffsetSync | None
-    """The newest sync at or before the position."""
-    ceiling: OffsetSync | None
-    """The first sync after the position."""
-    survived: int
-    """Syncs of the partition that the topic still holds, in all runs."""
-    width: int | None
-    """`hi - lo`; 0 when a sync stands at the position itself."""
-    linear: int | None
-    """The place found by counting on from the floor, where both syncs have the same distance; else None."""
 
 
 class SyncIndex:
@@ -75,22 +53,24 @@ class SyncIndex:
         begin, end = self._slice(topic, partition)
         return tuple(self._sync(topic, partition, at) for at in range(begin, end))
 
-    def brackets_by_run(self, topic: str, partition: int, position: int, new: LogRange) -> tuple[Bracket, ...]:
-        """Bracket one position by every run, the last run first; by none where there is no sync for the partition.
+    def around(
+        self, topic: str, partition: int, position: int
+    ) -> tuple[tuple[OffsetSync | None, OffsetSync | None], ...]:
+        """Return, of every run, the newest sync at or before a position and the first one after it, the last run first.
 
         Earlier runs describe older copies. They help where MirrorMaker went back and copied again from behind the
         position, and mislead where the source topic was recreated; only records can tell.
         """
         begin, end = self._slice(topic, partition)
-        brackets = []
+        pairs = []
         while end > begin:
             start = int(self._runs[end - 1])
             at = start + int(np.searchsorted(self._upstream[start:end], position, side="right")) - 1
             floor = self._sync(topic, partition, at) if at >= start else None
             ceiling = self._sync(topic, partition, at + 1) if at + 1 < end else None
-            brackets.append(_bracket(position, floor, ceiling, self.survived(topic, partition), new))
+            pairs.append((floor, ceiling))
             end = start
-        return tuple(brackets)
+        return tuple(pairs)
 
     def _slice(self, topic: str, partition: int) -> tuple[int, int]:
         number = self._number.get(TopicPartition(topic, partition))
@@ -103,46 +83,6 @@ class SyncIndex:
             upstream=int(self._upstream[at]),
             downstream=int(self._downstream[at]),
         )
-
-
-def _bracket(
-    position: int, floor: OffsetSync | None, ceiling: OffsetSync | None, survived: int, new: LogRange
-) -> Bracket:
-    start, end = offset_or_none(new.log_start), offset_or_none(new.hw)
-    if floor is not None and end is not None and floor.downstream >= end:
-        floor = None  # its record is not on the new log, so it bounds nothing
-    hi = end if ceiling is None else _at_most(ceiling.downstream, end)
-    if floor is None:
-        lo = start
-    elif floor.upstream == position:
-        lo = hi = _at_least(floor.downstream, start)
-    else:
-        lo = _at_least(floor.downstream + 1, start)
-    hi = None if hi is None else _at_least(hi, start)
-    linear = None
-    if floor is not None:
-        apart = None if ceiling is None else ceiling.downstream - ceiling.upstream
-        if floor.downstream - floor.upstream == apart or floor.upstream == position:
-            linear = floor.downstream + position - floor.upstream
-    if linear is not None and not ((lo is None or lo <= linear) and (hi is None or linear <= hi)):
-        linear = None
-    return Bracket(
-        lo=lo,
-        hi=hi,
-        floor=floor,
-        ceiling=ceiling,
-        survived=survived,
-        width=None if lo is None or hi is None else hi - lo,
-        linear=linear,
-    )
-
-
-def _at_least(offset: int, bound: int | None) -> int:
-    return offset if bound is None else max(offset, bound)
-
-
-def _at_most(offset: int, bound: int | None) -> int:
-    return offset if bound is None else min(offset, bound)
 
 
 def _runs(ordinal: Int64s, upstream: Int64s, downstream: Int64s) -> Int64s:

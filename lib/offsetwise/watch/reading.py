@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from offsetwise.comparison import Scene, positions_of, standings_of
+from offsetwise.comparison import Scene, positions_of, under_own_names
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import Migration
 from offsetwise.engines.checkpoint import read_newest
@@ -184,8 +184,8 @@ def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
     if scene.migration.checkpoint(str(subject.checkpoint)).belongs_to is not None:
         return None
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
-    standings = standings_of(scene, positions_of(scene))
-    belongs = belongs_to(standings, planned_at_ms=scene.subject.planned_at_ms, names=names)
+    positions, read = under_own_names(scene, positions_of(scene)), scene.subject.read
+    belongs = belongs_to(positions, planned_at_ms=None if read is None else read.restart_planned_ms, names=names)
     if belongs.cluster is not Cluster.NEW:
         return None
     return MissingPart(

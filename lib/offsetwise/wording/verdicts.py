@@ -75,10 +75,10 @@ _ALL_THE_SAME: Final = (
 )
 
 
-def meaning(row: PartitionComparison) -> str:
-    if row.exactness is not Exactness.POSITION_EXACT:
-        return MEANING[row.exactness]
-    verdict = ahead(row.ahead)
+def meaning(exactness: Exactness, records: Ahead) -> str:
+    if exactness is not Exactness.POSITION_EXACT:
+        return MEANING[exactness]
+    verdict = ahead(records)
     if verdict.tone is Tone.RIGHT:
         return _ALL_THE_SAME
     if verdict.tone is Tone.UNKNOWN:

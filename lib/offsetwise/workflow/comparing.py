@@ -13,7 +13,7 @@ from offsetwise.model import Checkpoint, Cluster, Comparison, Snapshot, Subject
 from offsetwise.pipeline.start import install_pyspark, starting_beside
 from offsetwise.ports.stream import are_two, spec_of
 from offsetwise.progress import Progress, no_progress
-from offsetwise.proof import Proof, match_of, prove, standings_read
+from offsetwise.proof import Proof, match_of, prove, records_before
 from offsetwise.streams.abilities import ReadAt
 from offsetwise.streams.reader import read_cluster
 from offsetwise.translation.query import Query
@@ -147,7 +147,7 @@ def _compared(scene: Scene, read: Proof, progress: Progress, *, content: bool) -
         scene = replace(with_problems(scene, at_positions), queries=exactly(scene.queries, at_positions))
     read, belongs = read.of(scene.queries), scene.belongs_to
     if belongs.cluster is None and read.matches:
-        belongs = belongs_of(scene, standings_read(scene, scene.queries, read))
+        belongs = belongs_of(scene, scene.queries, records_before(scene.queries, read))
     others = frozenset(_on_other_streams(scene) if content else ())
     matches: list[Match] = []
     if others:

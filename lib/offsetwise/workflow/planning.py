@@ -192,7 +192,8 @@ def _with_readings(
         tables=tuple(_tables(migration, request, comparison)),
         before=tuple(_before(migration, request)),
     )
-    if request.sink is None and request.checkpoint is not None and open_transactions(comparison.checkpoint):
+    of_checkpoint = None if request.checkpoint is None else comparison.checkpoint
+    if request.sink is None and of_checkpoint is not None and open_transactions(of_checkpoint.details):
         with suppress(OffsetwiseError):  # the start gate says that nobody was asked, and how to ask
             request = replace(request, sink=sink_of(migration, request, comparison, progress=progress))
     return request

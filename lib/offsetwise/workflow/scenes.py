@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from offsetwise.comparison import Scene, positions_of, standings_of
+from offsetwise.comparison import Scene, positions_of, under_own_names
 from offsetwise.comparison.subjects import ReadSubject
 from offsetwise.config import CheckpointConfig, Migration
 from offsetwise.engines.checkpoint import read_checkpoint, read_newest
@@ -25,7 +25,8 @@ from offsetwise.ports.stream import spec_of
 from offsetwise.progress import Progress
 from offsetwise.storage.folders import open_tree
 from offsetwise.streams.reader import WholeReading, read_cluster, read_whole
-from offsetwise.translation.belongs import PositionStanding, belongs_to
+from offsetwise.translation.belongs import UNREAD, Records, belongs_to
+from offsetwise.translation.query import Query
 from offsetwise.workflow.sink_looks import ask_sink
 
 _CHECKPOINTS_AT_ONCE: Final = 8
@@ -97,7 +98,7 @@ def stage(
     return scenes
 
 
-def belongs_of(scene: Scene, standings: Iterable[PositionStanding]) -> BelongsTo:
+def belongs_of(scene: Scene, queries: Iterable[Query], records: Records = UNREAD) -> BelongsTo:
     """Infer which cluster the positions of a job were read from.
 
     Raises:
@@ -105,9 +106,10 @@ def belongs_of(scene: Scene, standings: Iterable[PositionStanding]) -> BelongsTo
     """
     if scene.migration.may_be_one and scene.old.cluster_id == scene.new.cluster_id:
         return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
-    names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}
-    belongs = belongs_to(standings, planned_at_ms=scene.subject.planned_at_ms, names=names)
-    return _of_old(belongs, None if scene.subject.read is None else scene.subject.read.uri)
+    names, read = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}, scene.subject.read
+    planned_ms = None if read is None else read.restart_planned_ms
+    belongs = belongs_to(under_own_names(scene, queries), planned_at_ms=planned_ms, names=names, records=records)
+    return _of_old(belongs, None if read is None else read.uri)
 
 
 def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReading) -> None:
@@ -286,10 +288,8 @@ def _with_queries(scene: Scene) -> Scene:
     if scene.subject.group is not None:
         _check_group(scene, scene.subject.group)
     queries, stated, read = positions_of(scene), scene.subject.stated, scene.subject.read
-    if stated is None:
-        belongs = belongs_of(scene, standings_of(scene, queries))
-    else:
-        belongs = _of_old(stated, None if read is None else read.uri)
+    uri = None if read is None else read.uri
+    belongs = belongs_of(scene, queries) if stated is None else _of_old(stated, uri)
     return replace(scene, queries=queries, belongs_to=belongs)
 
 

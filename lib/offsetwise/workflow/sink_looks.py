@@ -79,7 +79,7 @@ def ask_sink(migration: Migration, stated: CheckpointConfig, read: Checkpoint) -
         None where it holds none, where the migration file does not state the cluster, and where that gives no answer.
     """
     cluster = migration.sink(stated)
-    if cluster is None or not open_transactions(read):
+    if cluster is None or not open_transactions(read.details):
         return None
     try:
         transactions = _transactions_of(read, migration)

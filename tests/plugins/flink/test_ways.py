@@ -245,7 +245,7 @@ def test_the_start_gate_holds_the_sinks_transactions_against_the_cutover(
 
     snapshots = (snapshot(Cluster.OLD, made.partitions), snapshot(Cluster.NEW, made.partitions))
     request = DraftRequest(targets=(SAVEPOINT,), author="ada", cutover_ms=cutover_ms)
-    sinks = grounds_of_sinks(read, request, job, (), (), read_ms=AT_MS)
+    sinks = grounds_of_sinks(read.details, request, job, (), (), read_ms=AT_MS)
     compared = replace(made, checkpoint=read, read_from=snapshots)
     gate = start_gate(compared, migration(job), AT_MS, job=job, sinks=sinks)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsetwise.model import TopicOffsets
+from offsetwise.model import TopicOffsets, offsets_by_partition
 from offsetwise.plugins.spark.engine.offset_log import (
     GarbledError,
     SourceOffset,
@@ -48,7 +48,7 @@ def test_every_offset_kafka_can_write_is_read_as_it_is(offsets: dict[str, dict[i
         TopicOffsets(topic=topic, partitions=tuple(found), offsets=tuple(found.values()))
         for topic, found in offsets.items()
     )
-    assert list(parsed.by_partition().items()) == [
+    assert list(offsets_by_partition(parsed.offsets).items()) == [
         ((topic, partition), offset) for topic, found in offsets.items() for partition, offset in found.items()
     ]
     assert (parsed.kind, parsed.damage, parsed.negative) == ("kafka", None, ())
@@ -56,7 +56,7 @@ def test_every_offset_kafka_can_write_is_read_as_it_is(offsets: dict[str, dict[i
 
 @given(st.text(max_size=60) | st.from_regex(r'\{"[a-z]":\{"[0-9]":[0-9eE.+\-]{1,25}\}\}', fullmatch=True))
 def test_no_text_gives_a_number_beyond_its_bounds(text: str) -> None:
-    for (_, partition), offset in parse_source("0", text).by_partition().items():
+    for (_, partition), offset in offsets_by_partition(parse_source("0", text).offsets).items():
         assert 0 <= offset < 2**63
         assert 0 <= partition < 2**31
 

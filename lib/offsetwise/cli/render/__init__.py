@@ -27,6 +27,7 @@ from offsetwise.model import (
     Reconciliation,
     RetainedCheckpoint,
     Severity,
+    Summary,
     epoch_ms,
 )
 from offsetwise.ports.stream import stream_of, terms_of
@@ -158,7 +159,7 @@ def comparison(out: Console, comparison: Comparison) -> None:
     terms = terms_of(comparison.partitions)
     tone, head, rest = verdicts.answer(comparison)
     out.print(f"[{_STYLES[tone]}]{in_words(head, terms)}[/] {in_words(rest, terms)}")
-    out.print(f"{in_words(known_offsets(comparison), terms)}\n")
+    out.print(f"{in_words(known_offsets(comparison.summary), terms)}\n")
     out.print(f"{safe(comparison.migration)}: {safe(str(comparison.kept_in))}", soft_wrap=True)
     clusters = (("old", comparison.old), ("new", comparison.new))
     sides = ", ".join(f"{in_words(f'{side} cluster', terms)} '{ref.name}'" for side, ref in clusters)
@@ -260,7 +261,7 @@ def plan(out: Console, plan: Plan) -> None:
     for cost in () if plan.repair is None else plan.repair.costs:
         out.print(f"costs: {safe(cost)}", soft_wrap=True)
     for target in plan.targets:
-        if (created := target_type(target.kind).creates(plan, target)) is not None:
+        if (created := target_type(target.kind).creates(plan.settings, target)) is not None:
             out.print(f"creates: {safe(created)}", soft_wrap=True)
     for at in plan.requirements.targets:
         out.print(f"now at {safe(target_type(at.target.kind).named(at.target))}: {safe(at.described)}", soft_wrap=True)
@@ -305,9 +306,8 @@ def _open(at: OpenPartition) -> str:
     return f"{at.topic_partition} from {at.start_offset:,} ({number(at.records)} records)"
 
 
-def known_offsets(comparison: Comparison) -> str:
+def known_offsets(summary: Summary) -> str:
     """Describe in one sentence how many new offsets are known, and how well."""
-    summary = comparison.summary
     proven = summary.exact + summary.position_exact + summary.preserved
     rest = [
         f"{count:,} {word}"
@@ -373,7 +373,7 @@ def _cells(row: PartitionComparison, terms: Mapping[str, str]) -> tuple[str, ...
         brief(row.new_offset),
         number(row.lag_old) if row.behind_old is None else lag_text(row.behind_old),
         number(row.lag_new) if row.behind_new is None else lag_text(row.behind_new),
-        _exactness(row),
+        _exactness(row.exactness, row.replay),
         in_words(verdict(verdicts.raw(row)), terms),
     )
 
@@ -389,9 +389,9 @@ def _in_shards(out: Console, row: PartitionComparison) -> None:
                 out.print(safe(f"{at.topic}-{row.partition} on {side}, {part}"), soft_wrap=True)
 
 
-def _exactness(row: PartitionComparison) -> str:
-    shown = verdict(verdicts.EXACTNESS[row.exactness])
-    return f"{shown}, {at_most(row.replay)} twice" if row.exactness is Exactness.BOUNDED and row.replay else shown
+def _exactness(exactness: Exactness, replay: int | None) -> str:
+    shown = verdict(verdicts.EXACTNESS[exactness])
+    return f"{shown}, {at_most(replay)} twice" if exactness is Exactness.BOUNDED and replay else shown
 
 
 def _where(finding: Finding) -> str:

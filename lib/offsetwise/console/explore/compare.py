@@ -26,7 +26,6 @@ from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, evidence, layout, palette, selectors, table, terms
 from offsetwise.console.widgets.blocks import counted
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown, plain, sentence
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Selection
@@ -41,6 +40,7 @@ from offsetwise.model import (
     Severity,
     Subject,
     SubjectKind,
+    Summary,
 )
 from offsetwise.wording import many, number, part, read_at, verdicts
 from offsetwise.wording.time_lag import quota
@@ -105,7 +105,8 @@ def draw(answers: Answers, migration: Offered, subject: Subject, answer: Answere
         st.markdown(f"{message} [{why}](#{evidence.ANCHOR})", width="stretch")
         blocks.lead_on("Draft a plan from this", DRAFT_PAGE, migration.address(subject), icon=":material/edit_note:")
     _numbers(answer, colours)
-    _metrics(shown)
+    is_told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
+    _metrics(shown.summary, is_told=is_told)
     findings = evidence.findings_of_all(shown)
     _blocking(findings)
     parts: dict[str, Callable[[], None]] = {
@@ -201,11 +202,9 @@ def _numbers(answer: Answered, colours: Palette) -> None:
         rulers_of(answer, row, colours, key="worst")
 
 
-def _metrics(shown: Comparison) -> None:
-    summary = shown.summary
+def _metrics(summary: Summary, *, is_told: bool) -> None:
     proven = summary.exact + summary.position_exact + summary.preserved
     unknown_count = summary.unknown + summary.claimed
-    is_told = any(row.raw.verdict is not RawVerdict.UNKNOWN for row in shown.partitions)
     blocks.cards(
         (
             counted("Partitions", summary.partitions, "One per partition of the positions, and per new one."),
@@ -291,9 +290,9 @@ def choose(answer: Answered, rows: tuple[PartitionComparison, ...], colours: Pal
     span = table.page(len(rows))
     page = rows[span]
     ids = selectors.row_names(page, among=answer.value.partitions)
-    first = min(range(len(page)), key=lambda index: verdicts.urgency(page[index]))
+    urgencies = [*map(verdicts.urgency, page)]
     grid = f"partitions-{answer.id}-{span.start}-{abs(hash(ids))}"
-    selection = Selection(key="row", grid=grid, names=ids, first=first)
+    selection = Selection(key="row", grid=grid, names=ids, first=urgencies.index(min(urgencies)))
     selection.draw(
         compare_table.partition_table(answer, page, colours),
         alt=terms.said(
@@ -347,7 +346,7 @@ def rulers_of(answer: Answered, row: PartitionComparison, colours: Palette, *, k
 
 @cached(64)
 def _rulers(answer: Answered, rows: Rows, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    return Drawn(rulers.rulers(rows[0], colours))
+    return rulers.rulers(rows[0], colours)
 
 
 @cached(64)
@@ -355,7 +354,7 @@ def lanes(answer: Answered, rows: Rows, colours: Palette, *, lag: bool = True) -
     said = compare_charts.logs_in_words(rows)
     if lag:
         said += f" {compare_charts.lags_in_words(rows)}"
-    return Drawn(compare_charts.lanes(rows, colours, lag=lag)), said
+    return compare_charts.lanes(rows, colours, lag=lag), said
 
 
 @cached(16)
@@ -365,12 +364,12 @@ def tree(answer: Answered, _observed: Comparison, colours: Palette) -> tuple[tup
     names = sorted({(row.topic, row.new_topic) for row in rows})
     shards = shard_chart.shards_of([(topics[0].get(old), topics[1].get(new)) for old, new in names])
     marks = shard_chart.marks_of(rows)
-    return shards, Drawn(shard_chart.tree(shards, colours, marks)), shard_chart.takeaway(shards, marks)
+    return shards, shard_chart.tree(shards, colours, marks), shard_chart.takeaway(shards, marks)
 
 
 @cached(16)
 def heat_map(answer: Answered, colours: Palette) -> Any:
-    return Drawn(compare_map.heat_map(answer.value.partitions, colours))
+    return compare_map.heat_map(answer.value.partitions, colours)
 
 
 @cached(16)

@@ -17,7 +17,7 @@ from offsetwise.console.explore.compare_charts import distance
 from offsetwise.console.widgets import escaping
 from offsetwise.console.widgets.charts import FONT_PX, SMALL_PX, hatched, page_style, round_ticks, solid
 from offsetwise.console.widgets.palette import Palette
-from offsetwise.model import Exactness, LogRange, PartitionComparison, RawVerdict
+from offsetwise.model import Exactness, LogRange, PartitionComparison, RawReuse, RawVerdict
 from offsetwise.position import offset_or_none
 from offsetwise.wording import verdicts
 
@@ -86,8 +86,9 @@ def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
         if clipped is not None:
             hover = f"{side} cluster holds {wording.number(log.log_start)} … {wording.number(log.hw)}"
             figure.add_trace(_bar(clipped, y, marker, hover))
-    tone = colours.tone(verdicts.raw(row).tone)
-    figure.add_trace(_bar((min(0, away), max(0, away)), _NEW_Y, {"color": tone, "opacity": 0.85}, _cost(row)))
+    unedited = verdicts.raw(row)
+    tone, cost = colours.tone(unedited.tone), _cost(row.raw) or unedited.word
+    figure.add_trace(_bar((min(0, away), max(0, away)), _NEW_Y, {"color": tone, "opacity": 0.85}, cost))
     figure.add_traces([*_marks(away, colours)])
     figure.update_layout(
         barmode="overlay",
@@ -95,7 +96,7 @@ def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
         height=HEIGHT_PX,
         margin={"l": 8, "r": 24, "t": 8, "b": 8},
         shapes=[_same_record(colours)],
-        annotations=[*_labels(row, old, new, colours), *_ticks(window, old, new, colours)],
+        annotations=[*_labels(old, new, cost, tone, colours), *_ticks(window, old, new, colours)],
         **page_style(colours),
     )
     _axes(figure, window, colours)
@@ -141,24 +142,24 @@ def _same_record(colours: Palette) -> dict[str, object]:
     return {"type": "line", "x0": 0, "x1": 0, "y0": _NEW_Y, "y1": _OLD_Y, "line": line}
 
 
-def _labels(row: PartitionComparison, old: int, new: int, colours: Palette) -> Iterator[dict[str, object]]:
+def _labels(old: int, new: int, cost: str, tone: str, colours: Palette) -> Iterator[dict[str, object]]:
     away = old - new
     yield _text(0, _OLD_Y, f"<b>{old:,}</b>", colours.next_record, above=True, size=18)
     yield _text(0, _NEW_Y, f"<b>{new:,}</b>", colours.next_record, above=False, size=18)
     yield _text(away, _NEW_Y, f"<b>{old:,}</b>", colours.raw, above=False, size=18)
     # Beside the line, on the side of the old number: on a phone it is longer than the stretch that it is about.
     side = {"xanchor": "left", "xshift": _BESIDE_PX} if away > 0 else {"xanchor": "right", "xshift": -_BESIDE_PX}
-    yield _text(0, (_OLD_Y + _NEW_Y) / 2, f"<b>{_cost(row)}</b>", colours.tone(verdicts.raw(row).tone)) | side
+    yield _text(0, (_OLD_Y + _NEW_Y) / 2, f"<b>{cost}</b>", tone) | side
 
 
-def _cost(row: PartitionComparison) -> str:
-    match row.raw.verdict:
-        case RawVerdict.LOSS if row.raw.skip is not None:
-            return f"{wording.many(row.raw.skip, 'record')} never read"
-        case RawVerdict.REPLAY if row.raw.replay is not None:
-            return f"{wording.many(row.raw.replay, 'record')} read twice"
+def _cost(unedited: RawReuse) -> str:
+    match unedited.verdict:
+        case RawVerdict.LOSS if unedited.skip is not None:
+            return f"{wording.many(unedited.skip, 'record')} never read"
+        case RawVerdict.REPLAY if unedited.replay is not None:
+            return f"{wording.many(unedited.replay, 'record')} read twice"
         case _:
-            return verdicts.raw(row).word
+            return ""
 
 
 def _ticks(window: _Window, old: int, new: int, colours: Palette) -> Iterator[dict[str, object]]:

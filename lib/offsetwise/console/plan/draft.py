@@ -213,7 +213,7 @@ def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
 
 def _begin(frozen: Frozen, who: str, sheet: Sheet) -> None:
     st.session_state[_name(frozen, who)] = begun_with(sheet.plan, sheet.row.id, sheet.digest)
-    st.session_state[strategy.WAY] = way_of(sheet.plan.targets[0].kind, frozen.comparison).title
+    st.session_state[strategy.WAY] = way_of(sheet.plan.targets[0].kind, frozen.comparison.engine).title
     st.session_state[strategy.ALSO] = [str(target) for target in sheet.plan.targets[1:]]
     group = sheet.plan.targets[0].group
     if group is not None:

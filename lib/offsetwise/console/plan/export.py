@@ -233,7 +233,7 @@ def _kind(seat: board.Seat, sheet: Sheet, kind: ExportKind, destination: Destina
 def _described(kind: ExportKind, plan: Plan) -> tuple[str, str]:
     if kind is not ExportKind.STARTING_OFFSETS:
         return _ABOUT[kind]
-    form = starting_form(plan)
+    form = starting_form(plan.targets, plan.requirements.engine)
     return form.name.replace("-", " ").capitalize(), form.about
 
 
@@ -347,7 +347,7 @@ def approved(sheet: Sheet) -> str:
 def use(kind: ExportKind, file: Export, plan: Plan, destination: Destination) -> str | None:
     """Return the exact commands that use a file of another tool's; None where `apply` uses it, or nothing may."""
     if kind is ExportKind.STARTING_OFFSETS and file.mark is SheetMark.APPROVED:
-        line = starting_form(plan).use
+        line = starting_form(plan.targets, plan.requirements.engine).use
         return None if line is None else line.format(file.name)
     if kind is ExportKind.GROUPS_CSV and file.mark is SheetMark.APPROVED and not unseen(plan):
         return groups_command(_groups(plan), file.name, destination)

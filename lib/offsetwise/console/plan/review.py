@@ -191,7 +191,7 @@ def _job(sheet: Sheet, shown: positions.Shown) -> None:
     for cost in () if plan.repair is None else plan.repair.costs:
         st.markdown(f"**Cost of the repair:** {sentence(cost)}")
     for target in plan.targets:
-        if (created := target_type(target.kind).creates(plan, target)) is not None:
+        if (created := target_type(target.kind).creates(plan.settings, target)) is not None:
             st.markdown(f"**Creates:** {markdown(created)}.")
     for at in plan.requirements.targets:
         st.markdown(f"**Now at {markdown(target_type(at.target.kind).named(at.target))}:** {markdown(at.described)}.")

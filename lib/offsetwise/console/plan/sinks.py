@@ -49,7 +49,7 @@ def ask(
         without transactions.
     """
     checkpoint, name = frozen.comparison.checkpoint, frozen.subject.checkpoint
-    if name is None or not open_transactions(checkpoint):
+    if name is None or checkpoint is None or not open_transactions(checkpoint.details):
         return None, ()
     result = blocks.draw_answer(here, Question.of(Reader.sink_transactions, migration.name, name, ()), _OFFER)
     able = any(takes(target, MarkSettings) for target in targets)

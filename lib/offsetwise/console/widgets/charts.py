@@ -4,27 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-import plotly.graph_objects as go
-
 from offsetwise.console.widgets import escaping
 from offsetwise.console.widgets.palette import Palette
 
 FONT: Final = '"Source Sans", "Source Sans Pro", sans-serif'
 FONT_PX: Final = 14
 SMALL_PX: Final = 13
-
-
-class Drawn(go.Figure):  # type: ignore[misc] # Plotly has no types
-    """A figure that no longer changes. Plotly copies a figure whole, and looks at every value, at each drawing."""
-
-    def __init__(self, figure: go.Figure) -> None:
-        super().__init__(figure)
-        object.__setattr__(self, "_sent", figure.to_dict())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what the browser gets; shared, so not to be changed."""
-        results: dict[str, Any] = self._sent
-        return results
 
 
 def page_style(colours: Palette) -> dict[str, Any]:

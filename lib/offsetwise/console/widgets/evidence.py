@@ -114,7 +114,7 @@ def _proof(row: PartitionComparison) -> None:
     known = f"**Why {brief(row.new_offset)}** · {verdicts.METHOD[row.method]}"
     title = "**Why there is no answer**" if row.new_offset is None else known
     st.markdown(f"{title} :{verdict.tone.colour}-badge[{verdict}]")
-    st.markdown(terms.said(verdicts.meaning(row)))
+    st.markdown(terms.said(verdicts.meaning(row.exactness, row.ahead)))
     statements = [row.evidence.reason, *row.evidence.statements]
     if row.exactness is Exactness.BOUNDED:
         low, high = row.bounds
@@ -246,9 +246,8 @@ def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Findi
 
 def findings_of_all(comparison: Comparison) -> tuple[Finding, ...]:
     """Return the findings that concern no single topic, those that block first."""
-    severities = list(Severity)
-    of_all = (finding for finding in comparison.findings if finding.topic is None)
-    return tuple(sorted(of_all, key=lambda finding: severities.index(finding.severity)))
+    of_all = [finding for finding in comparison.findings if finding.topic is None]
+    return tuple(finding for severity in Severity for finding in of_all if finding.severity is severity)
 
 
 def linked(code: str) -> str:

@@ -10,7 +10,7 @@ from offsetwise.config import JobTraits
 from offsetwise.findings.committed import ask_about, deadline_of, held_back, open_transactions, timeout_told
 from offsetwise.findings.sinks import restore_fails, sink_moves_with_pending, transaction_timeout_refused
 from offsetwise.model import (
-    Checkpoint,
+    Details,
     GateCheck,
     MarkedTransaction,
     Outcome,
@@ -62,7 +62,7 @@ class SinkGrounds:
 
 
 def grounds_of_sinks(
-    checkpoint: Checkpoint | None,
+    details: Details | None,
     request: DraftRequest,
     job: JobTraits,
     marks: tuple[MarkedTransaction, ...],
@@ -73,20 +73,20 @@ def grounds_of_sinks(
     """Return what the checks of a plan go by; None for that of a group.
 
     Args:
-        checkpoint: What the plan is drafted from.
+        details: What the engine keeps in the checkpoint that the plan is drafted from; None of a group.
         request: What it writes, and what the cluster of the sink says.
         job: What is stated about the job.
         marks: What the copy says is committed.
         ended: What the plan ends before.
         read_ms: When the clusters were read, epoch ms.
     """
-    if checkpoint is None:
+    if details is None:
         return None
     roles = {target_type(target.kind).role for target in request.targets} - {TargetRole.TRANSACTIONS}
     return SinkGrounds(
-        open=open_transactions(checkpoint),
-        pending=held_back(checkpoint),
-        deadline_ms=deadline_of(checkpoint, job.transaction_timeout_ms),
+        open=open_transactions(details),
+        pending=held_back(details),
+        deadline_ms=deadline_of(details, job.transaction_timeout_ms),
         job=job,
         report=request.sink,
         until_ms=read_ms if request.cutover_ms is None else request.cutover_ms,

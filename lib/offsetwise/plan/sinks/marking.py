@@ -10,7 +10,7 @@ from offsetwise.errors import PlanError
 from offsetwise.findings import Stage, finding
 from offsetwise.findings.committed import held_back
 from offsetwise.model import (
-    Checkpoint,
+    Details,
     MarkedTransaction,
     PlannedTransaction,
     Problem,
@@ -51,7 +51,7 @@ def mark_not_settled(name: str, row: SinkTransaction | None) -> Iterator[str]:
 
 
 def marks_of(
-    checkpoint: Checkpoint | None,
+    details: Details | None,
     request: DraftRequest,
     job: JobTraits,
     ended: Collection[PlannedTransaction] = (),
@@ -59,7 +59,7 @@ def marks_of(
     """Return a mark for everything that a restore from the savepoint would commit.
 
     Args:
-        checkpoint: What the plan is drafted from.
+        details: What the engine keeps in the checkpoint that the plan is drafted from; None of a group.
         request: What the plan writes, and what the cluster of the sink says now.
         job: What is stated about the job.
         ended: The transactions that the same plan ends before.
@@ -72,7 +72,7 @@ def marks_of(
     commits = {_key(transaction) for transaction in ended if transaction.decision is Settlement.COMMIT}
     marks: list[MarkedTransaction] = []
     problems = [*_against_rows(transactions, job)]
-    for pending in held_back(checkpoint):
+    for pending in () if details is None else held_back(details):
         if pending.producer_id is None or pending.epoch is None:
             continue
         row, is_ended = rows.get(_key(pending)), _key(pending) in commits

@@ -91,7 +91,7 @@ def exported(
         return (_file(f"{begin}.json", content, "application/json", digest, mark),)
     draft = f"DRAFT: plan {digest} is not approved"
     if kind is ExportKind.STARTING_OFFSETS:
-        form = starting_form(plan)
+        form = starting_form(plan.targets, plan.requirements.engine)
         text = form.draft(form.text(plan), draft) if nobody_may else form.text(plan)
         return (_file(f"{begin}.{form.name}.{form.suffix}", text.encode(), form.mime, digest, mark),)
     lines = consumer_groups_csv(plan)

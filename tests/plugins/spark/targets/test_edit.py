@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsetwise.errors import ApplyError
+from offsetwise.model import offsets_by_partition
 from offsetwise.plugins.spark.engine.offset_log import parse_initial_offsets, parse_offsets
 from offsetwise.plugins.spark.targets.edit import Edited, edit_initial, edit_offsets
 from offsetwise.targets.moves import Move
@@ -29,7 +30,7 @@ def _moves(data: bytes, shift: int, *, rename: str = "") -> dict[str, list[Move]
     return {
         source.id: [
             Move(topic=topic, partition=partition, old=offset, new_topic=rename + topic, new=offset + shift)
-            for (topic, partition), offset in source.by_partition().items()
+            for (topic, partition), offset in offsets_by_partition(source.offsets).items()
         ]
         for source in parse_offsets(data).sources
         if source.kind == "kafka"
@@ -192,8 +193,8 @@ def test_any_numbers_are_written_exactly(topics: dict[str, dict[int, int]], data
 
     edited = edit_offsets(body, {"0": moves}, subject="offsets/0").data
 
-    read = parse_offsets(edited).sources[0].by_partition()
+    read = offsets_by_partition(parse_offsets(edited).sources[0].offsets)
     assert read == {(f"x.{topic}", partition): number for (topic, partition), number in new.items()}
     assert list(read) == [(f"x.{topic}", partition) for topic, inner in topics.items() for partition in inner]
     initial = edit_initial(b"\0v1\n" + f"{{{line}}}".encode(), "0", moves, subject="sources/0/0").data
-    assert parse_initial_offsets(initial)[0].by_partition() == read
+    assert offsets_by_partition(parse_initial_offsets(initial)[0].offsets) == read

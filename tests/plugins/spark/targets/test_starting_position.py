@@ -56,7 +56,7 @@ def test_it_is_written_verified_and_taken_back(tmp_path: Path) -> None:
 
 def test_a_draft_of_it_is_no_json_so_that_no_query_begins_by_it() -> None:
     plan = shard_plan(DATA / CHAIN, TARGET, stream="chain")
-    form = starting_form(plan)
+    form = starting_form(plan.targets, plan.requirements.engine)
     draft = form.draft(starting_offsets(plan), "DRAFT: plan 1 is not approved")
 
     assert draft.splitlines() == ["DRAFT: plan 1 is not approved", starting_offsets(plan).strip()]

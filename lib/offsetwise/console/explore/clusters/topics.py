@@ -14,7 +14,6 @@ from offsetwise.console.explore.compare_charts import MAX_LANES
 from offsetwise.console.server import guard
 from offsetwise.console.widgets import blocks, downloads, palette, selectors, table, terms
 from offsetwise.console.widgets.cached import cached
-from offsetwise.console.widgets.charts import Drawn
 from offsetwise.console.widgets.escaping import markdown
 from offsetwise.console.widgets.palette import Palette
 from offsetwise.console.widgets.table import Column, Columns
@@ -182,7 +181,7 @@ def _shards_of(view: View, pairs: tuple[TopicPair, ...]) -> tuple[shard_chart.Sh
 
 @cached(16)
 def _tree(view: View, pairs: tuple[TopicPair, ...], colours: Palette) -> Any:
-    return Drawn(shard_chart.tree(_shards_of(view, pairs), colours))
+    return shard_chart.tree(_shards_of(view, pairs), colours)
 
 
 def topics(view: View) -> Columns[TopicPair]:

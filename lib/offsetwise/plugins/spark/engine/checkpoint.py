@@ -9,7 +9,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from offsetwise.errors import MissingError, StorageError
@@ -30,7 +30,7 @@ from offsetwise.plugins.spark.engine.offset_log import (
     parse_offsets,
     parse_query_id,
 )
-from offsetwise.plugins.spark.engine.positions import Resolved, resolve_positions, restart_sentence
+from offsetwise.plugins.spark.engine.positions import resolve_positions, restart_sentence
 from offsetwise.plugins.spark.engine.restart import RESTORE, Restart, damaged, decide_restart, odd_name, stale_checksum
 from offsetwise.plugins.spark.engine.state import read_state
 from offsetwise.plugins.spark.engine.state_versions import lost_commits
@@ -273,11 +273,12 @@ def _assemble(
     initial = read_initial_offsets(
         folder, present=any(entry.name == "sources" for entry in root), checksums=restart.from_initial
     )
-    resolved = resolve_positions(restart, logs.files, initial, startable=logs.startable)
-    sharded = _sharded(folder, resolved.sources, logs, committer)
+    sources, found, start = resolve_positions(restart, logs.files, initial, startable=logs.startable)
+    sharded = _sharded(folder, sources, logs, committer)
     if sharded:
-        resolved = _with_shards(resolved, sharded)
-    problems = (*problems, *resolved.problems)
+        found = _with_shards(sources, found, sharded, runs_again=start.runs_again)
+        sources = tuple(sharded[source.index].source if source.index in sharded else source for source in sources)
+    problems = (*problems, *found)
     newest = logs.files.get(restart.last_planned) if restart.last_planned is not None else None
     shown = newest or (logs.files.get(restart.starts_after) if restart.starts_after is not None else None)
     digests = [(f"offsets/{batch}", digest) for batch, digest in sorted(logs.digests.items())]
@@ -285,12 +286,12 @@ def _assemble(
         uri=folder.uri,
         engine="spark",
         job_id=logs.job_id,
-        restart=restart_sentence(restart, resolved, problems),
-        sources=resolved.sources,
+        restart=restart_sentence(restart, start, sources, problems),
+        sources=sources,
         problems=problems,
         pins=(
             *digests,
-            *((path, initial.digests[path]) for path in resolved.initial_files),
+            *((path, initial.digests[path]) for path in start.initial_files),
             *(pin for result in sharded.values() for pin in result.pins),
         ),
         details=SparkDetails(
@@ -317,23 +318,22 @@ def _sharded(
     return {index: result for index, result in read if result is not None}
 
 
-def _with_shards(resolved: Resolved, sharded: Mapping[int, SourceShards]) -> Resolved:
+def _with_shards(
+    sources: Sequence[CheckpointSource],
+    problems: Sequence[Problem],
+    sharded: Mapping[int, SourceShards],
+    *,
+    runs_again: bool,
+) -> tuple[Problem, ...]:
     own = (
         problem
         for result in sharded.values()
         for problem in result.problems
-        if resolved.runs_again or problem.code != pending_batch.code
+        if runs_again or problem.code != pending_batch.code
     )
     # Whoever reads such a source alone says itself what of a pending batch is known.
-    alone = not any(source.positions for source in resolved.sources)
-    problems = (problem for problem in resolved.problems if not (alone and problem.code == pending_batch.code))
-    return replace(
-        resolved,
-        sources=tuple(
-            sharded[source.index].source if source.index in sharded else source for source in resolved.sources
-        ),
-        problems=(*problems, *own),
-    )
+    alone = not any(source.positions for source in sources)
+    return (*(problem for problem in problems if not (alone and problem.code == pending_batch.code)), *own)
 
 
 def _batches(logs: _Logs) -> tuple[Batch, ...]:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from offsetwise.digits import whole_number
-from offsetwise.model import TopicOffsets, TopicPartition, offsets_by_partition
+from offsetwise.model import TopicOffsets
 from offsetwise.strict_json import check_size
 
 VOID: Final = "-"
@@ -70,10 +70,6 @@ class SourceOffset:
     @property
     def is_kafka(self) -> bool:
         return self.kind == "kafka"
-
-    def by_partition(self) -> dict[TopicPartition, int]:
-        """Return the offset of each partition, in the order of the line."""
-        return offsets_by_partition(self.offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,14 @@ from typing import Final
 from offsetwise.digits import whole_number
 from offsetwise.findings.reading import checkpoint_damaged
 from offsetwise.findings.target_position import new_partition
-from offsetwise.model import CheckpointSource, Problem, ShardPosition, SourcePosition, TopicPartition
+from offsetwise.model import (
+    CheckpointSource,
+    Problem,
+    ShardPosition,
+    SourcePosition,
+    TopicPartition,
+    offsets_by_partition,
+)
 from offsetwise.plugins.spark.engine.findings import checkpoint_polluted, partitions_left, pending_batch, topic_dropped
 from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
 from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
@@ -29,10 +36,10 @@ _NOT_RUN: Final = frozenset({checkpoint_polluted.code, topic_dropped.code, repar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
-    sources: tuple[CheckpointSource, ...]
-    problems: tuple[Problem, ...]
-    initial_files: tuple[str, ...]
+class NextStart:
+    """What is known of the next start beside its positions."""
+
+    initial_files: tuple[str, ...] = ()
     """The `sources/<id>/0` files that positions were taken from."""
     unplanned: bool = False
     """Whether the file of the batch that is planned and not committed cannot be read."""
@@ -42,8 +49,10 @@ class Resolved:
 
 def resolve_positions(
     restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets, *, startable: bool = True
-) -> Resolved:
-    """Return every source the positions a restart uses, and leave out what cannot be relied on.
+) -> tuple[tuple[CheckpointSource, ...], tuple[Problem, ...], NextStart]:
+    """Return every source with the positions a restart uses, what is wrong, and what else is known of the start.
+
+    What cannot be relied on is left out.
 
     Args:
         restart: What the ids of the batches say about the next start.
@@ -56,36 +65,35 @@ def resolve_positions(
     planned = last if restart.reruns is not None else None
     reference = last or start
     if reference is None:
-        return _from_initial_alone(initial) if restart.last_planned is None and restart.known else _nothing(initial)
+        if restart.last_planned is None and restart.known:
+            return _from_initial_alone(initial)
+        return _without_positions(initial), (), NextStart()
     problems = _shape_problems(last, start, initial)
     checksums: list[Problem] = []
     usable = not problems and restart.known and (restart.from_initial or start is not None)
-    before = files.get(restart.previous) if restart.previous is not None else None
-    starts, ends, earlier = ({} if file is None else file.by_id() for file in (start, planned, before))
+    previous = files.get(restart.previous) if restart.previous is not None else None
+    starts, ends, earlier = ({} if file is None else file.by_id() for file in (start, planned, previous))
     kafka = {*initial.offsets, *(source.id for file in files.values() for source in file.sources if source.is_kafka)}
     sources: list[CheckpointSource] = []
     used: list[str] = []
     begun: list[tuple[TopicPartition, int]] = []
     for index, line in enumerate(reference.sources):
-        begin, first = _not_void(starts.get(line.id), restart.starts_after, files), initial.offsets.get(line.id)
-        lines = _Lines(
-            id=line.id,
-            start=begin,
-            planned=_not_void(ends.get(line.id), restart.reruns, files),
-            initial=first,
-            begin=first if begin is None or begin.kind is None else begin,
-            kafka=line.id in kafka,
-        )
-        problems += _line_problems(lines, restart)
-        if usable and lines.begin is lines.initial:
-            more, stale = _initial_problems(lines, initial)
+        is_kafka, first = line.id in kafka, initial.offsets.get(line.id)
+        before = _not_void(starts.get(line.id), restart.starts_after, files)
+        end = _not_void(ends.get(line.id), restart.reruns, files)
+        begin = first if before is None or before.kind is None else before
+        for of_batch, batch in ((before, restart.starts_after), (end, restart.reruns)):
+            problems += [] if of_batch is None else _line_problems(of_batch, batch, kafka=is_kafka)
+        if usable and begin is first:
+            more, stale = _initial_problems(line.id, initial, kafka=is_kafka)
             problems += more
             checksums += stale
-            used += [f"sources/{line.id}/0"] if lines.initial is not None else []
-        sources.append(_source(lines, index, usable=usable))
-        begun += _begun(lines) if usable else []
+            used += [f"sources/{line.id}/0"] if first is not None else []
+        read = begin if usable and begin is not None and begin.damage is None else None
+        sources.append(_source(line.id, index, read, end, kafka=is_kafka))
+        begun += [] if read is None or end is None or not is_kafka else _begun(read, end)
         problems += _backwards(sources[-1], earlier.get(line.id), restart)
-        problems += partitions_left(line.id, files, restart, lines.begin)
+        problems += partitions_left(line.id, files, restart, begin)
     is_whole = all(problem.code != checkpoint_damaged.code for problem in problems)
     again = startable and usable and planned is not None and is_whole
     heads = heads_of(files)
@@ -96,9 +104,7 @@ def resolve_positions(
         problems.append(_pending(restart.reruns, tuple(sources), unchecked=fails_check(restart, heads)))
     problems += log_version(restart, heads)
     lost = restart.reruns is not None and planned is None
-    return Resolved(
-        sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used), unplanned=lost, runs_again=again
-    )
+    return tuple(sources), tuple(problems), NextStart(initial_files=tuple(used), unplanned=lost, runs_again=again)
 
 
 def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, OffsetFile]) -> SourceOffset | None:
@@ -117,9 +123,11 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
     return replace(line, kind="other", damage=message) if had else line
 
 
-def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Problem]) -> str:
-    positions = _positions_text(resolved.sources)
-    unread = _unread([source.id for source in resolved.sources if source.raw is not None])
+def restart_sentence(
+    restart: Restart, start: NextStart, sources: Sequence[CheckpointSource], problems: Sequence[Problem]
+) -> str:
+    positions = _positions_text(sources)
+    unread = _unread([source.id for source in sources if source.raw is not None])
     if not restart.known or not (positions or unread):
         reason = next(
             (problem.message for problem in problems if problem.code == checkpoint_damaged.code),
@@ -142,48 +150,35 @@ def restart_sentence(restart: Restart, resolved: Resolved, problems: Sequence[Pr
         then = " and lacks partitions: Spark does not run it" if lacks else ": it runs again"
         if any(problem.code == repartition_unfinished.code for problem in problems):
             then = ", and repartitions the state: Spark does not start"
-        if resolved.unplanned:
+        if start.unplanned:
             then = ", and its file is damaged: Spark does not start"
-        elif not resolved.runs_again:
+        elif not start.runs_again:
             then = ", and the checkpoint is damaged: it does not run again as planned"
         said = f"Batch {restart.reruns} is planned and not committed{then}{first}"
         said += f", {positions}" if positions else ""
     return f"{said}.{unread}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lines:
-    id: str
-    start: SourceOffset | None
-    planned: SourceOffset | None
-    initial: SourceOffset | None
-    begin: SourceOffset | None
-    """Where reading begins: `start`, or `initial` where that has no offset."""
-    kafka: bool
-
-
-def _source(lines: _Lines, index: int, *, usable: bool) -> CheckpointSource:
-    source = CheckpointSource(index=index, id=lines.id, kind="kafka" if lines.kafka else "other")
-    begin = lines.begin
-    if not usable or begin is None or begin.damage is not None:
-        return source
-    if not lines.kafka:
-        return replace(source, raw=begin.raw)
-    ends = {} if lines.planned is None else lines.planned.by_partition()
+def _source(
+    source_id: str, index: int, begin: SourceOffset | None, planned: SourceOffset | None, *, kafka: bool
+) -> CheckpointSource:
+    """Return a source with its positions: from where reading begins, if that can be relied on, and to where."""
+    source = CheckpointSource(index=index, id=source_id, kind="kafka" if kafka else "other")
+    if begin is None or not kafka:
+        return source if begin is None else replace(source, raw=begin.raw)
+    ends = {} if planned is None else offsets_by_partition(planned.offsets)
     positions = tuple(
         SourcePosition(topic=at.topic, partition=at.partition, offset=offset, planned_offset=ends.get(at))
-        for at, offset in begin.by_partition().items()
+        for at, offset in offsets_by_partition(begin.offsets).items()
     )
     return replace(source, positions=positions)
 
 
-def _begun(lines: _Lines) -> list[tuple[TopicPartition, int]]:
+def _begun(begin: SourceOffset, planned: SourceOffset) -> list[tuple[TopicPartition, int]]:
     """Return what the pending batch begins without a start in the batch before, and where it ends that."""
-    begin = lines.begin
-    if lines.planned is None or begin is None or begin.damage is not None or not lines.kafka:
-        return []
-    starts = {*begin.by_partition(), *(TopicPartition(topic, partition) for topic, partition, _ in begin.negative)}
-    return sorted((at, end) for at, end in lines.planned.by_partition().items() if at not in starts)
+    negative = (TopicPartition(topic, partition) for topic, partition, _ in begin.negative)
+    starts = {*offsets_by_partition(begin.offsets), *negative}
+    return sorted((at, end) for at, end in offsets_by_partition(planned.offsets).items() if at not in starts)
 
 
 def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
@@ -210,40 +205,37 @@ def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: 
     return problems
 
 
-def _line_problems(lines: _Lines, restart: Restart) -> list[Problem]:
+def _line_problems(line: SourceOffset, batch: int | None, *, kafka: bool) -> list[Problem]:
     problems: list[Problem] = []
-    for line, batch in ((lines.start, restart.starts_after), (lines.planned, restart.reruns)):
-        if line is None:
-            continue
-        where = f"offsets/{batch}, source {lines.id}"
-        if line.damage is not None:
-            problems.append(damaged(f"{where} is garbled: {line.damage}. Its positions are left out."))
-        elif lines.kafka and line.kind == "other":
-            problems.append(
-                damaged(f"{where} is no Kafka offset, though the source is Kafka's: {(line.raw or '')[:60]!r}.")
-            )
-        if line.negative:
-            problems.append(_negative(where, line))
+    where = f"offsets/{batch}, source {line.id}"
+    if line.damage is not None:
+        problems.append(damaged(f"{where} is garbled: {line.damage}. Its positions are left out."))
+    elif kafka and line.kind == "other":
+        problems.append(
+            damaged(f"{where} is no Kafka offset, though the source is Kafka's: {(line.raw or '')[:60]!r}.")
+        )
+    if line.negative:
+        problems.append(_negative(where, line))
     return problems
 
 
-def _initial_problems(lines: _Lines, initial: InitialOffsets) -> tuple[list[Problem], list[Problem]]:
-    where = f"sources/{lines.id}/0"
-    unreadable = initial.unreadable.get(lines.id) or initial.unreadable.get("")
+def _initial_problems(source_id: str, initial: InitialOffsets, *, kafka: bool) -> tuple[list[Problem], list[Problem]]:
+    where, line = f"sources/{source_id}/0", initial.offsets.get(source_id)
+    unreadable = initial.unreadable.get(source_id) or initial.unreadable.get("")
     if unreadable is not None:
         return [damaged(f"{where} cannot be read: {unreadable}")], []
-    if lines.initial is None:
+    if line is None:
         named = [f"sources/{name}/0" for name in initial.offsets if whole_number(name) is None]
-        return ([_no_initial(where, named)] if lines.kafka else []), []
+        return ([_no_initial(where, named)] if kafka else []), []
     problems: list[Problem] = []
-    checksum = f"sources/{lines.id}/.0.crc"
-    if lines.id in initial.stumbles:
-        problems.append(damaged(f"{where}: {initial.stumbles[lines.id]}."))
-    if lines.initial.damage is not None:
-        problems.append(damaged(f"{where} is garbled: {lines.initial.damage}. Its positions are left out."))
-    if lines.initial.negative:
-        problems.append(_negative(where, lines.initial))
-    return problems, [stale_checksum(where, checksum)] if lines.id in initial.stale else []
+    checksum = f"sources/{source_id}/.0.crc"
+    if source_id in initial.stumbles:
+        problems.append(damaged(f"{where}: {initial.stumbles[source_id]}."))
+    if line.damage is not None:
+        problems.append(damaged(f"{where} is garbled: {line.damage}. Its positions are left out."))
+    if line.negative:
+        problems.append(_negative(where, line))
+    return problems, [stale_checksum(where, checksum)] if source_id in initial.stale else []
 
 
 def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
@@ -256,7 +248,7 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
         ]
         batch, state = restart.reruns, "which is planned and not committed"
     elif before is not None and restart.last_planned is not None:
-        earlier = before.by_partition()
+        earlier = offsets_by_partition(before.offsets)
         pairs = ((position, earlier.get(position.topic_partition)) for position in source.positions)
         steps = [(position, start, position.offset) for position, start in pairs if start is not None]
         batch, state = restart.last_planned, "which is committed"
@@ -278,28 +270,27 @@ def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: R
     ]
 
 
-def _from_initial_alone(initial: InitialOffsets) -> Resolved:
+def _from_initial_alone(initial: InitialOffsets) -> tuple[tuple[CheckpointSource, ...], tuple[Problem, ...], NextStart]:
     sources: list[CheckpointSource] = []
     problems: list[Problem] = []
     used: list[str] = []
     for index, source_id in enumerate(initial.folders):
         offset = initial.offsets.get(source_id)
-        lines = _Lines(id=source_id, start=None, planned=None, initial=offset, begin=offset, kafka=offset is not None)
-        sources.append(_source(lines, index, usable=True))
-        more, checksums = _initial_problems(lines, initial)
+        begin = None if offset is None or offset.damage is not None else offset
+        sources.append(_source(source_id, index, begin, None, kafka=offset is not None))
+        more, checksums = _initial_problems(source_id, initial, kafka=offset is not None)
         problems += [*checksums, *more]
         used += [f"sources/{source_id}/0"] if offset is not None else []
     if not any(source.positions for source in sources):
         problems.append(_no_initial("the file of initial offsets in sources/"))
-    return Resolved(sources=tuple(sources), problems=tuple(problems), initial_files=tuple(used))
+    return tuple(sources), tuple(problems), NextStart(initial_files=tuple(used))
 
 
-def _nothing(initial: InitialOffsets) -> Resolved:
-    sources = tuple(
+def _without_positions(initial: InitialOffsets) -> tuple[CheckpointSource, ...]:
+    return tuple(
         CheckpointSource(index=index, id=source_id, kind="kafka" if source_id in initial.offsets else "other")
         for index, source_id in enumerate(initial.folders)
     )
-    return Resolved(sources=sources, problems=(), initial_files=())
 
 
 def _positions_text(sources: Sequence[CheckpointSource]) -> str:

@@ -18,7 +18,7 @@ from offsetwise.apply.fitting import require_unmoved, requirement, unfit
 from offsetwise.comparison.subjects import positions_of
 from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.errors import MissingError, StorageError
-from offsetwise.model import Checkpoint, Plan, WrittenFile
+from offsetwise.model import Checkpoint, Plan, WrittenFile, offsets_by_partition
 from offsetwise.plan.repair.draft import as_moving_plan
 from offsetwise.plan.target import has_opaque_positions
 from offsetwise.plugins.spark.engine.checkpoint import read_from
@@ -262,7 +262,7 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
             topics = {offset.topic for offset in line.offsets}
             relevant = (move for move in moves if move.topic in topics)
             moved = {move.topic_partition for move in moves}
-            unmoved = ((at, offset) for at, offset in line.by_partition().items() if at not in moved)
+            unmoved = ((at, offset) for at, offset in offsets_by_partition(line.offsets).items() if at not in moved)
             here[source] = (
                 *(
                     Move(topic=m.topic, partition=m.partition, old=None, new_topic=m.new_topic, new=m.new, added=True)

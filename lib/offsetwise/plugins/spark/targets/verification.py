@@ -96,7 +96,7 @@ def _at_line(data: bytes) -> Places:
     (source,) = parse_offsets(b"v1\n\n" + line).sources
     if not source.is_kafka or source.damage is not None:
         raise GarbledError(source.damage or "it holds no Kafka offsets")
-    return source.by_partition()
+    return offsets_by_partition(source.offsets)
 
 
 def _start(reading: CheckpointReading, batch: Batch | None) -> dict[str, Places]:

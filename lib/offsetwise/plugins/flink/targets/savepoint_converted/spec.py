@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsetwise.config import JobTraits
-from offsetwise.model import Comparison, Plan, Problem
+from offsetwise.model import Comparison, NewSavepoint, Plan, Problem
 from offsetwise.plan.refusals import shards_unknown
 from offsetwise.plan.settings import Recorded
 from offsetwise.plan.ways import Way
@@ -74,8 +74,8 @@ class SavepointConvertedTarget(SavepointCopyTarget):
             message = "The savepoint has no state of the legacy FlinkKinesisConsumer."
             yield no_savepoint.problem(message, fix="Write to flink-savepoint: the source is the new one already.")
 
-    def stated(self, plan: Plan) -> Recorded:
-        return stated(plan.savepoint)
+    def stated(self, savepoint: NewSavepoint | None) -> Recorded:
+        return stated(savepoint)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         yield from against_places(plan)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from offsetwise.model import Plan, Problem, ReceiptStep
+from offsetwise.model import NewSavepoint, Plan, Problem, ReceiptStep
 from offsetwise.plan.recorded import wrong_new_files
 from offsetwise.plan.refusals import sources
 from offsetwise.plan.settings import Recorded
@@ -48,8 +48,8 @@ class SavepointFromPositionsTarget(OutputTarget):
     parameters = SavepointSettings
     ways = (_WAY,)
 
-    def stated(self, plan: Plan) -> Recorded:
-        return stated(plan.savepoint)
+    def stated(self, savepoint: NewSavepoint | None) -> Recorded:
+        return stated(savepoint)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         yield from wrong_new_files(step, {"_metadata": None})

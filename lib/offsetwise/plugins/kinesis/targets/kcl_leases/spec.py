@@ -26,7 +26,7 @@ from offsetwise.model import (
     TopicState,
 )
 from offsetwise.plan.refusals import place_not_held, shards_unknown, sources
-from offsetwise.plan.settings import Settings, settings_of
+from offsetwise.plan.settings import Recorded, Settings, settings_of
 from offsetwise.plan.target import TargetRole, TargetType, Where
 from offsetwise.plan.ways import Way
 from offsetwise.plugins.kinesis.stream.findings import table_shared
@@ -55,10 +55,10 @@ class LeaseSettings(Settings):
     kcl: Literal["2", "3"] | None = Field(default=None, description="the version of the KCL that it is created for")
 
 
-def created_for(plan: Plan) -> str | None:
-    """Return the version of the KCL that the plan creates the table for; None where it creates none."""
-    settings = settings_of(LeaseSettings, plan.settings)
-    return settings.kcl if settings.create_table else None
+def created_for(settings: Recorded) -> str | None:
+    """Return the version of the KCL that a plan with these settings creates the table for; None: it creates none."""
+    stated = settings_of(LeaseSettings, settings)
+    return stated.kcl if stated.create_table else None
 
 
 @finding(
@@ -148,7 +148,7 @@ def _evidence(position: AnyPosition | None) -> NumberEvidence | None:
 
 
 def _of_tables(plan: Plan) -> Iterator[Problem]:
-    creates = created_for(plan) is not None
+    creates = created_for(plan.settings) is not None
     for before in plan.requirements.tables:
         if creates and not before.absent:
             result = f"the plan creates it, and there is one already, with {many(len(before.leases), 'lease')}"
@@ -255,7 +255,7 @@ class KclLeasesTarget(TargetType):
         name = step.target.group or ""
         if step.place.partition("?")[0] != f"dynamodb://{name}":
             yield f"its location is {step.place[:300]!r}, and the plan's table is {name!r}"
-        if step.table is not None and step.table.kcl != created_for(plan):
+        if step.table is not None and step.table.kcl != created_for(plan.settings):
             yield f"it says that the table was created for KCL {step.table.kcl[:20]}, and the plan does not"
         if step.files or step.offsets:
             yield "it has files or committed offsets, which a table has none of"
@@ -277,7 +277,7 @@ class KclLeasesTarget(TargetType):
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         yield from _of_settings(plan)
         yield from _of_tables(plan)
-        if created_for(plan) is not None:
+        if created_for(plan.settings) is not None:
             yield from of_new_leases(plan, {})
         for planned_position in plan.positions:
             if place_of(planned_position) is None:
@@ -288,9 +288,9 @@ class KclLeasesTarget(TargetType):
         if len({(position.source, position.new_topic) for position in plan.positions}) > 1:
             yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
 
-    def creates(self, plan: Plan, target: Target) -> str | None:
+    def creates(self, settings: Recorded, target: Target) -> str | None:
         """Return the table that a plan creates; None where it creates none."""
-        kcl = created_for(plan)
+        kcl = created_for(settings)
         index = " with its index of owners" if kcl == KCL_3 else ""
         return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"
 

@@ -64,11 +64,11 @@ class LeaseWriter(Writer):
             OffsetwiseError: They could not be written as things stand; the message says why.
         """
         table = self.connect(target.group or "")
-        if created_for(plan) is None:
+        if created_for(plan.settings) is None:
             current, creates = require_stopped(table, read_leases(table), self.wait), ""
         else:
             require_none(table)
-            current, creates = NO_LEASES, f"{TYPE.creates(plan, target)} would be created. "
+            current, creates = NO_LEASES, f"{TYPE.creates(plan.settings, target)} would be created. "
         leases = _to_write(plan, table, current)
         return Preview(
             target=target,
@@ -90,7 +90,7 @@ class LeaseWriter(Writer):
         record = journal.record(context.step)
         if record.done is not None and record.whole:
             return record.done
-        intended, kcl = record.intended if record.stands else None, created_for(plan)
+        intended, kcl = record.intended if record.stands else None, created_for(plan.settings)
         goes_on = intended is not None
         if kcl is None:
             current = require_stopped(table, read_leases(table), self.wait)
@@ -126,7 +126,7 @@ class LeaseWriter(Writer):
         record = journal.record(context.step)
         if record.undone is not None:
             return record.undone
-        if created_for(plan) is not None:
+        if created_for(plan.settings) is not None:
             return self._deleted(plan, step, context, table)
         leases = require_stopped(table, read_leases(table), self.wait)
         forth = [_change(plan, lease, leases) for lease in step.leases]
@@ -161,8 +161,8 @@ class LeaseWriter(Writer):
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - the protocol's
         table = self.connect(step.target.group or "")
         try:
-            state = table.state() if created_for(plan) is not None else None
-            if created_for(plan) is not None and (state is None or state.status == DELETING):
+            state = table.state() if created_for(plan.settings) is not None else None
+            if created_for(plan.settings) is not None and (state is None or state.status == DELETING):
                 return SeenPlace(standing=StepStanding.ABSENT, told=f"{table.uri}: there is no such table.")
             leases = read_leases(table)
         except (ClusterError, ApplyError) as error:
@@ -182,7 +182,7 @@ class LeaseWriter(Writer):
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
         observation = self.look(plan, undone, context)
-        before = StepStanding.AS_WRITTEN if created_for(plan) is None else StepStanding.ABSENT
+        before = StepStanding.AS_WRITTEN if created_for(plan.settings) is None else StepStanding.ABSENT
         return None if observation.standing is before else observation.told
 
 
@@ -258,7 +258,7 @@ def _change(plan: Plan, lease: WrittenLease, current: Leases) -> LeaseChange:
         raise changed(
             f"{lease.key}: expected the row as it was before, found none, and the plan makes no new lease of it."
         )
-    parents, typed = tuple(map(shard_id, shard.parents)), current.typed or created_for(plan) == KCL_3
+    parents, typed = tuple(map(shard_id, shard.parents)), current.typed or created_for(plan.settings) == KCL_3
     after = added(lease.key, position, low=shard.low, high=shard.high, parents=parents, typed=typed)
     return LeaseChange(key=lease.key, before=None, after=after)
 

@@ -6,6 +6,7 @@ from offsetwise.engines.repaired import UnrepairableError
 from offsetwise.errors import StorageError
 from offsetwise.findings.reading import blocking_problems
 from offsetwise.findings.register import describe
+from offsetwise.model import offsets_by_partition
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from offsetwise.plugins.spark.engine.later_batches import Logs
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, parse_commit, parse_offsets
@@ -132,7 +133,7 @@ def records_between(before: OffsetFile | None, after: OffsetFile | None) -> str:
         start = known.get(line.id)
         if not line.is_kafka or start is None or not start.is_kafka:
             return "an unknown number of records"
-        ends, starts = line.by_partition(), start.by_partition()
+        ends, starts = offsets_by_partition(line.offsets), offsets_by_partition(start.offsets)
         if any(at not in starts for at in ends):
             return "an unknown number of records"
         counted += sum(max(end - starts[at], 0) for at, end in ends.items())

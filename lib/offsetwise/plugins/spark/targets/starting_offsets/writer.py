@@ -19,7 +19,7 @@ from offsetwise.targets.text_file import TextFileWriter, as_written, changed
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    form = starting_form(plan)
+    form = starting_form(plan.targets, plan.requirements.engine)
     text = form.text(plan)
     if unlike := changed(plan, step, readers, text):
         return unlike
