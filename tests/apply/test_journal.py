@@ -205,5 +205,5 @@ def test_a_file_larger_than_any_journal_is_refused_as_it_is_and_before_all_of_it
     os.truncate(path, 1 << 40)
     with pytest.raises(FileError, match="found more"):
         read_journal(one.path)
-    with pytest.raises(FileError, match="not a regular file"):
+    with pytest.raises(FileError, match="no regular file"):
         read_journal("/dev/zero")

@@ -127,7 +127,7 @@ class TargetType(ABC):
         """Yield what of a plan it cannot hold; asked when the plan is drafted, and again before it is written."""
         yield from ()
 
-    def stated(self, savepoint: NewSavepoint | None) -> Recorded:
+    def stated(self, created: NewSavepoint | None) -> Recorded:
         """Return the values of its parameters that a plan holds elsewhere than among its settings: of what it makes."""
         return ()
 

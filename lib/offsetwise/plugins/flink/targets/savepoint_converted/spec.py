@@ -74,8 +74,8 @@ class SavepointConvertedTarget(SavepointCopyTarget):
             message = "The savepoint has no state of the legacy FlinkKinesisConsumer."
             yield no_savepoint.problem(message, fix="Write to flink-savepoint: the source is the new one already.")
 
-    def stated(self, savepoint: NewSavepoint | None) -> Recorded:
-        return stated(savepoint)
+    def stated(self, created: NewSavepoint | None) -> Recorded:
+        return stated(created)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
         yield from against_places(plan)

@@ -48,8 +48,8 @@ class SavepointFromPositionsTarget(OutputTarget):
     parameters = SavepointSettings
     ways = (_WAY,)
 
-    def stated(self, savepoint: NewSavepoint | None) -> Recorded:
-        return stated(savepoint)
+    def stated(self, created: NewSavepoint | None) -> Recorded:
+        return stated(created)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
         yield from wrong_new_files(step, {"_metadata": None})
