@@ -15,7 +15,10 @@ SMALL_PX: Final = 13
 
 
 class Drawn(go.Figure):  # type: ignore[misc] # Plotly has no types
-    """A figure that no longer changes. Plotly copies a figure whole, and looks at every value, at each drawing."""
+    """A figure that no longer changes.
+
+    Plotly copies and validates a whole figure at each drawing; this one is sent as is.
+    """
 
     def __init__(self, figure: go.Figure) -> None:
         super().__init__(figure)
@@ -116,7 +119,7 @@ def note(x: float, y: float, text: str, colour: str, *, anchor: str = "left", aw
 
 
 def scaled(records: int) -> float:
-    """Place a signed number of records on the axis.
+    """Return the position of a signed number of records on the axis.
 
     >>> scaled(0), scaled(9), scaled(-99)
     (0.0, 1.0, -2.0)
@@ -125,7 +128,7 @@ def scaled(records: int) -> float:
 
 
 def ticks_between(low: float, high: float, *, at_most: int = 12) -> list[int]:
-    """Return powers of ten, and 0, between two places of the axis; fewer of them where there would be too many.
+    """Return powers of ten, and 0, between two positions of the axis; fewer of them if there would be too many.
 
     >>> ticks_between(-2.1, 3.2)
     [-100, -10, 0, 10, 100, 1000]
@@ -150,7 +153,7 @@ def round_ticks(high: int) -> list[int]:
 
 
 def shortened(records: int, *, sign: bool = True) -> str:
-    """Print a tick: short, with a true minus sign.
+    """Format the label of a tick: short, with a true minus sign.
 
     >>> shortened(-1000), shortened(20_000_000), shortened(10, sign=False)
     ('−1,000', '+20 M', '10')
