@@ -1,4 +1,4 @@
-"""Partitions that a batch ended at and the last batch has no more: their topic left the subscription."""
+"""Partitions that a batch has an end of and the last batch has not: their topic left the subscription."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from offsetwise.plugins.spark.engine.restart import Restart
 def partitions_left(
     source: str, files: Mapping[int, OffsetFile], restart: Restart, start: SourceOffset | None
 ) -> Iterator[Problem]:
-    """Compare the last batch of a Kafka source with its start; a committed one with the newest that has more.
+    """Compare the last batch of a Kafka source with its start; a committed one with the newest batch that has more.
 
-    Spark holds the end of a pending batch against its start, and nothing of a committed one against an older one.
+    Spark compares the end of a pending batch with its start, but not a committed batch with an earlier one.
 
     Args:
         source: The id of the source.
         files: The offset files that were read, by batch.
-        restart: What runs next.
-        start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
+        restart: The batch that runs next.
+        start: Where a pending batch begins: at the end of the one before, or at the initial offsets.
     """
     last = restart.last_planned
     of_batch = None if last is None else _offsets(files, last, source)
@@ -43,7 +43,7 @@ _Partition = tuple[str, int, int]
 
 
 def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
-    """Return what a batch says of a source; None where it says nothing of Kafka."""
+    """Return a batch's offsets of a source; None if it has none of Kafka."""
     line = files[batch].by_id().get(source) if batch in files else None
     return None if line is None or not line.is_kafka else line.offsets
 

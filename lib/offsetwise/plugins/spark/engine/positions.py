@@ -1,4 +1,4 @@
-"""The positions a restart uses, source by source, from the batch decided on and the initial offsets."""
+"""The positions of a restart, source by source, from the batch it starts after and the initial offsets."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Resolved:
     initial_files: tuple[str, ...]
     """The `sources/<id>/0` files that positions were taken from."""
     unplanned: bool = False
-    """Whether the file of the batch that is planned and not committed cannot be read."""
+    """Whether the file of the pending batch cannot be read."""
     runs_again: bool = False
-    """Whether that batch runs again as it was planned: no file that its start needs is lost or damaged."""
+    """Whether the pending batch runs again as it was planned: no file that its start needs is lost or damaged."""
 
 
 def resolve_positions(
     restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets, *, startable: bool = True
 ) -> Resolved:
-    """Return every source the positions a restart uses, and leave out what cannot be relied on.
+    """Return the positions of a restart for every source, without those that cannot be relied on.
 
     Args:
         restart: What the ids of the batches say about the next start.
         files: The offset files that were read, by batch.
-        initial: What stands in `sources/<id>/0`.
+        initial: The content of `sources/<id>/0`.
         startable: Whether Spark can read the other files that a start needs.
     """
     last = files.get(restart.last_planned) if restart.last_planned is not None else None
@@ -104,7 +104,7 @@ def resolve_positions(
 
 
 def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, OffsetFile]) -> SourceOffset | None:
-    """Return the line of a source, as damaged where it has none behind a batch in which it had one.
+    """Return the line of a source; as damaged if it has no offset although an earlier batch has one.
 
     Spark writes that a source has no offset only before its first one.
     """
@@ -160,7 +160,7 @@ class _Lines:
     planned: SourceOffset | None
     initial: SourceOffset | None
     begin: SourceOffset | None
-    """Where reading begins: `start`, or `initial` where that has no offset."""
+    """Where reading begins: `start`, or `initial` if `start` has no offset."""
     kafka: bool
 
 
@@ -180,7 +180,7 @@ def _source(lines: _Lines, index: int, *, usable: bool) -> CheckpointSource:
 
 
 def _begun(lines: _Lines) -> list[tuple[TopicPartition, int]]:
-    """Return what the pending batch begins without a start in the batch before, and where it ends that."""
+    """Return the partitions that the pending batch begins without a start in the batch before, with their ends."""
     begin = lines.begin
     if lines.planned is None or begin is None or begin.damage is not None or not lines.kafka:
         return []
@@ -249,7 +249,7 @@ def _initial_problems(lines: _Lines, initial: InitialOffsets) -> tuple[list[Prob
 
 
 def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
-    """Find a step back: numbers of one log followed by numbers of another one."""
+    """Return problems of positions that go backwards: numbers of one log followed by numbers of another."""
     if restart.reruns is not None:
         steps = [
             (position, position.offset, position.planned_offset)

@@ -20,9 +20,9 @@ def repartition_unfinished(batch: int, before: str, after: str) -> Iterator[tupl
     """A planned, uncommitted batch has another number of shuffle partitions than the one before it.
 
     Args:
-        batch: The planned one.
+        batch: The planned batch.
         before: `spark.sql.shuffle.partitions` of the batch before it.
-        after: That of the planned one.
+        after: `spark.sql.shuffle.partitions` of the planned batch.
     """
     yield (
         f"Batch {batch} is planned and not committed, with {after} shuffle partitions after {before}: a repartition of "
@@ -80,8 +80,8 @@ def commits_lost(first: int, last: int) -> Iterator[str]:
     """Batches are planned and not committed, and another one is planned after them.
 
     Args:
-        first: The first of them.
-        last: The last of them; the batch after it is the newest planned one.
+        first: The first uncommitted batch.
+        last: The last uncommitted batch; the batch after it is the newest planned one.
     """
     ids = f"Batch {first} is" if first == last else f"Batches {first} to {last} are"
     yield (
@@ -100,11 +100,11 @@ def commits_lost(first: int, last: int) -> Iterator[str]:
     stage=Stage.READER,
 )
 def checkpoint_superseded(version: int, newest: str) -> Iterator[str]:
-    """A flow of a declarative pipeline has a folder with a higher number, made by a full refresh.
+    """A flow of a declarative pipeline has a folder with a higher number, from a full refresh.
 
     Args:
         version: The number of this folder.
-        newest: The path of the one with the highest.
+        newest: The path of the folder with the highest number.
     """
     yield (
         f"Version {version} of a flow's checkpoint: a declarative pipeline goes on from the folder with the highest "

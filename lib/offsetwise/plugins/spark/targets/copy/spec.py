@@ -28,7 +28,7 @@ _NAME: Final = "spark-checkpoint"
     stage=Stage.PLAN,
 )
 def no_batch(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every rule of a way
-    """The checkpoint keeps no committed batch before the last one, so there is nothing to go back to."""
+    """The checkpoint retains no committed batch before the last one, so there is nothing to go back to."""
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return
@@ -110,7 +110,7 @@ _FAILBACK: Final = Way(
 
 
 class SparkCopyTarget(OutputTarget):
-    """A copy of a Spark checkpoint, edited. The old folder stays as it is."""
+    """An edited copy of a Spark checkpoint. The old folder is not changed."""
 
     name = _NAME
     shows_start = True

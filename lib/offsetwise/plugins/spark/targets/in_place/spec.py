@@ -29,7 +29,7 @@ _WAY: Final = Way(
 
 
 class SparkInPlaceTarget(TargetType):
-    """The Spark checkpoint itself, its originals kept beside."""
+    """The Spark checkpoint itself, edited in place with its originals kept."""
 
     name = _NAME
     shows_start = True

@@ -14,7 +14,7 @@ from offsetwise.plan.target import OutputTarget, TargetRole
 
 
 class StartingOffsetsTarget(OutputTarget):
-    """A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
+    """A file with the starting offsets of a job without positions of its own, in Spark's or Flink's form."""
 
     name = "starting-offsets"
     shows_start = True
