@@ -59,7 +59,7 @@ _WAY: Final = Way(
 
 
 class SavepointConvertedTarget(SavepointCopyTarget):
-    """A copy of a Flink savepoint whose legacy consumer of Kinesis has become a KinesisStreamsSource."""
+    """A copy of a Flink savepoint with its legacy Kinesis consumer converted to a KinesisStreamsSource."""
 
     name = _NAME
     label = "Flink savepoint, its legacy consumer of Kinesis converted in a copy"
