@@ -37,7 +37,7 @@ class ConsumerGroupTarget(TargetType):
         return sources(comparison)
 
     def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
-        """Return the groups that were read, the namesake of the one that moves first."""
+        """Return the groups that were read, starting with the one that has the moving group's name."""
         names = () if new is None else [group.name for group in new.groups]
         return sorted(names, key=lambda name: name != comparison.group)
 
