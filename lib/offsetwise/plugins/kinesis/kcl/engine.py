@@ -13,7 +13,7 @@ from offsetwise.storage.folders import Entry, Tree
 from offsetwise.storage.location import TABLE_SCHEME
 
 _DUMP: Final = re.compile(rb'"Items"\s*:\s*\[|"Item"\s*:\s*\{|"leaseKey"\s*:\s*\{|^\W{0,4}leaseKey\b')
-"""What the dump of a lease table has in it, whichever tool took it."""
+"""A pattern in the dump of a lease table, whichever tool wrote it."""
 _HEAD_BYTES: Final = 65_536
 
 
