@@ -40,5 +40,5 @@ CONNECT: Final = CheckpointEngine(
     details=ConnectDetails,
     listings=listings,
     schemes=SCHEMES,
-    reads_files=True,  # what is pinned are offsets, and no file in a folder
+    reads_files=True,  # offsets are pinned, not files in a folder
 )
