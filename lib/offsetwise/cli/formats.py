@@ -1,4 +1,4 @@
-"""The commands about formats of files: their JSON Schemas, and what differs between two of one kind."""
+"""The commands about file formats: their JSON Schemas, and the differences between two files of one kind."""
 
 from __future__ import annotations
 
