@@ -21,7 +21,6 @@ _CHARACTER = re.compile(r"'\\u\{([0-9a-f]+)\}'")
 
 
 def main() -> None:
-    """Write the table of the crate's file that is named on the command line."""
     source = Path(sys.argv[1]).read_text(encoding="utf-8")
     version, table = _VERSION.search(source), _TABLE.search(source)
     if version is None or table is None:

@@ -64,8 +64,6 @@ _DOCUMENTED: Final = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunc
 
 @dataclass
 class Counts:
-    """What is counted over all modules."""
-
     edges: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     to_plugin: list[str] = field(default_factory=list)
     strings: list[str] = field(default_factory=list)
@@ -81,7 +79,6 @@ class Counts:
 
 
 def main() -> int:
-    """Print the figures, and hold those that are named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--hold", nargs="*", choices=AIMS, default=[], help="figures whose aims have to be met")
@@ -153,7 +150,6 @@ def measure() -> dict[str, Any]:
 
 
 def count(counts: Counts, path: Path, name: str, modules: frozenset[str]) -> None:
-    """Count one module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     here = room_of(name)
     for node in ast.walk(tree):
@@ -224,7 +220,7 @@ def names_chosen(tree: ast.Module) -> Iterator[str]:
 
 
 def unnamed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """Return what a function does, with numbers for the names that it binds; "" for one of a few statements."""
+    """Return a function's body with numbers for the names that it binds; "" for a short one."""
     body = [node for node in function.body if not _is_text(node)]
     if sum(isinstance(node, ast.stmt) for part in body for node in ast.walk(part)) <= SHORT:
         return ""
