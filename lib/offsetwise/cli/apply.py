@@ -186,7 +186,6 @@ def verify(
 def _verify(
     receipt: Path, migration: Path | None, plan: Path | None, *, every: float | None, as_json: bool, **more: Any
 ) -> Verification:
-    """Verify what one plan wrote; every `every` seconds until the job has begun, if it is given."""
     from offsetwise import files
     from offsetwise.apply import verification as verifying
     from offsetwise.cli.render import applied as render_apply

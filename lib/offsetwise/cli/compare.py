@@ -189,7 +189,6 @@ def snapshot(
 
 
 def _no_consumer_group(group: GroupState, result: Snapshot) -> str:
-    """Describe a group that is not a consumer group; empty if it is one."""
     from offsetwise.findings.groups import share_lag
     from offsetwise.lookalikes import marked
 
@@ -244,7 +243,6 @@ def compare(
 
 
 def _exit(summaries: Sequence[Summary], *, unread: bool) -> None:
-    """Exit with 1 if a job could not be compared, else with 2 if an old offset would go wrong."""
     differ = any(summary.raw_wrong or summary.blocked for summary in summaries)
     if unread or differ:
         raise typer.Exit(1 if unread else 2)
@@ -259,7 +257,6 @@ def _require_one_way(
     wave: str | None,
     written: str | None,
 ) -> None:
-    """Require that jobs are named in one way only; `written` is an option for many jobs."""
     require_one_choice("compare", every=every, wave=wave, named=bool(jobs))
     if positions is None and shape is not None:
         result = "no --positions"

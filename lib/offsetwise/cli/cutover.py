@@ -79,7 +79,6 @@ def cutover(
 
 
 def _goal(plan: Plan | None) -> CutoverState:
-    """Return the state that a plan requires; COPIED if it requires none."""
     required = None if plan is None else plan.document.requirements.cutover
     return offsetwise.CutoverState.COPIED if required is None else required.goal
 

@@ -24,13 +24,11 @@ _PACKAGE: Final = Path(__file__).parents[1]
 
 
 def report(error: OffsetwiseError, *, as_json: bool) -> int:
-    """Print an error, and return the exit code."""
     tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
     return exit_code(error)
 
 
 def report_usage(error: Exception, *, as_json: bool) -> int:
-    """Print typer's usage error, and return the exit code."""
     problem = str(getattr(error, "format_message", lambda: error)()).strip()
     context = getattr(error, "ctx", None)
     if not problem:

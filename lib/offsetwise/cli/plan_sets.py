@@ -52,7 +52,6 @@ class Jobs:
 
     @property
     def are_several(self) -> bool:
-        """Whether a set of plans is requested."""
         return self.every or self.wave is not None or len(self.checkpoints) + len(self.groups) > 1
 
     def require(self, targets: Sequence[str]) -> Path:
@@ -114,7 +113,6 @@ def no_target() -> UsageError:
 
 
 def draft(request: Jobs, targets: Sequence[str], out: Path, *, as_json: bool, max_age_s: float, **how: Any) -> None:
-    """Draft several jobs into a folder; exit with 1 if one of them cannot be drafted."""
     from offsetwise.plan.sets.file import SET_FILE
     from offsetwise.plan.sets.several_jobs import target_of_each
 
@@ -166,7 +164,6 @@ def sign(
     verdict: Verdict,
     confirm: Sequence[str],
 ) -> bytes:
-    """Sign a set of plans; show each plan and what is irreversible in it."""
     from offsetwise.cli import render
     from offsetwise.plan import names, refusals
 

@@ -194,7 +194,6 @@ def _required(require: str | None, still_for: str | None, migration: Path | None
 
 
 def _decisions(decided: _Decided, author: str) -> dict[str, Any]:
-    """Return the decisions of a person, each with its reason."""
     from offsetwise.plan import options
 
     overrides, starts = decided.override, decided.start
@@ -216,7 +215,6 @@ def _repaired(
     editors: Sequence[str],
     values: dict[str, str],
 ) -> Plan:
-    """Draft a repair, which needs no cluster."""
     from offsetwise.plan import options
 
     others, decided = options.of_engines(values)

@@ -26,7 +26,6 @@ class Observations:
         return alone
 
     def newest(self, migration: str, subject: Subject) -> Comparison | None:
-        """Return the last comparison of a subject, with its snapshots; None if none is kept."""
         kept = self._observed.get((migration, subject))
         return None if kept is None else kept[1]
 

@@ -292,7 +292,6 @@ class Reader:
         self._samplers.stop(migration)
 
     def status_watch(self, migration: str) -> WatchedStatus | None:
-        """Return the results of watching a migration's jobs; None if nobody watches them."""
         return self._statuses.watched(migration)
 
     def watch_status(self, migration: str, still_for_s: float) -> None:

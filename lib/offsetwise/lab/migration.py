@@ -172,7 +172,6 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
 
 
 def _run(lab: Lab, jobs: Sequence[LabJob], folder: Path, run_flink: Callable[[], object], *, moved: bool) -> None:
-    """Run jobs on one of the clusters, those of Flink concurrently; then commit for the queries that do."""
     bootstrap = lab.new_bootstrap if moved else lab.old_bootstrap
     chosen = [
         queries.LabQuery(

@@ -89,7 +89,6 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
 
 
 def _shards(out: Console, source: CheckpointSource) -> None:
-    """Show the shards of one source, with the arrival times in their positions."""
     stream = stream_of(source.kind)
     streams = sorted({at.stream for at in source.shards if at.stream is not None})
     kind = source.kind if stream is None else stream.kinds[source.kind]
@@ -110,7 +109,6 @@ def _shards(out: Console, source: CheckpointSource) -> None:
 
 
 def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | None) -> None:
-    """Show whether an audit log is intact, and what to note of its last row."""
     if broken is not None:
         out.print(f"[bold red]! The audit log is broken.[/] {safe(broken)}", soft_wrap=True)
         out.print("→ Compare the database with a copy from before, and find out who could write to it.", soft_wrap=True)
@@ -129,7 +127,6 @@ def _unread(source: CheckpointSource) -> str:
 
 
 def _described(read: Checkpoint, now_ms: int) -> str:
-    """Describe the job of a checkpoint, and when it was taken."""
     engine, details = engine_of(read.engine), read.details
     words = [read.engine, f"{engine.job} {safe(read.job_id or 'unknown')}", *map(safe, details.words)]
     if details.written_ms is not None and not engine.plans_batches:
@@ -142,7 +139,6 @@ def _described(read: Checkpoint, now_ms: int) -> str:
 
 
 def _retained(older: RetainedCheckpoint, now_ms: int) -> str:
-    """Describe another checkpoint of the job, so that an earlier one can be chosen."""
     age = "" if older.written_ms is None else f", file dated {utc(older.written_ms)}, {_ago(older.written_ms, now_ms)}"
     return f"checkpoint {older.id}{age}: {safe(older.uri)}"
 
@@ -276,7 +272,6 @@ def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[s
 
 
 def transactions(out: Console, plan: Plan) -> None:
-    """Show every transaction that a plan ends; nothing if it ends none."""
     warning = irreversible(plan)
     if warning is None:
         return

@@ -86,7 +86,6 @@ def dry_run(out: Console, dry_run: DryRun) -> None:
 def applied(
     out: Console, steps: tuple[ReceiptStep, ...], already: tuple[SeenPlace, ...], approvers: tuple[Approver, ...] = ()
 ) -> None:
-    """Show the state of every target, and positions that were applied without a proof."""
     for approver in approvers:
         for unproven in approver.accepted_unproven:
             message = f"{unproven.topic_partition}: {approver.subject} accepted it as unproven: {unproven.reason}"

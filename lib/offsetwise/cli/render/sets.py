@@ -74,7 +74,6 @@ def taken_back(outcome: PlanOutcome[TakenBack], *, as_json: bool) -> None:
 
 
 def heading(outcome: PlanOutcome[Any]) -> None:
-    """Print the job of a plan and, if it failed, the error."""
     if outcome.result is not None:
         stdout().print(f"[bold]{safe(outcome.job)}[/]", soft_wrap=True)
     if outcome.error is not None:
@@ -82,7 +81,6 @@ def heading(outcome: PlanOutcome[Any]) -> None:
 
 
 def line(outcome: PlanOutcome[Any], text: str | None) -> None:
-    """Print the document of one plan as a line with its job, or with the error if there is none."""
     from offsetwise.cli import documents
 
     error = outcome.error

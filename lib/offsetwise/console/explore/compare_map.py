@@ -132,7 +132,6 @@ def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:
 
 
 def topics(rows: Sequence[PartitionComparison]) -> tuple[TopicRanks, ...]:
-    """Return the ranks of the partitions of each topic, the worst topic first."""
     ranks: dict[str, list[int]] = {}
     for row in rows:
         ranks.setdefault(row.topic, []).append(verdicts.rank(row))

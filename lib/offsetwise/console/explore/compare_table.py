@@ -153,7 +153,6 @@ def partition_table(answer: CachedAnswer[Comparison], rows: Rows, colours: Palet
 
 
 def csv(rows: Sequence[PartitionComparison]) -> bytes:
-    """Return the partition table as CSV (UTF-8, LF). An unknown number is an empty cell."""
     return downloads.csv(table.frame(PARTITIONS, rows, file=True))
 
 

@@ -289,7 +289,6 @@ def _verdict(answers: Answers, key: Question[Comparison]) -> str:
 
 
 def _waiting() -> None:
-    """Draw the plans that wait for the person, and how many are in which state; nothing if there are none."""
     current_board = board.board()
     if current_board is None:
         return

@@ -33,7 +33,6 @@ class Mark:
 
     @property
     def late(self) -> str:
-        """How far the job is behind; a lag that was not read is not 0."""
         return "not asked" if self.lag is None else lag_text(self.lag)
 
     @property

@@ -345,7 +345,6 @@ def rows(board: PlansView, person: Person | None, audit_filter: AuditFilter) -> 
 
 
 def csv(audit_rows: Iterable[AuditRow]) -> bytes:
-    """Return rows as CSV (UTF-8, LF). No cell can run as a formula; a missing value is an empty cell."""
     return downloads.csv(table.frame(IN_FILES, list(audit_rows), file=True))
 
 

@@ -11,7 +11,6 @@ from offsetwise.fleets import FleetRow
 
 
 def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
-    """Return the table as CSV (UTF-8, LF)."""
     return downloads.csv(table.frame(_columns(now_ms), rows, file=True))
 
 

@@ -296,7 +296,6 @@ def size(count: int | None) -> str:
 
 
 def age_ms(then_ms: int | None, now_ms: int) -> int | None:
-    """Return the time since `then_ms`; None if it is not known, or out of a calendar's range."""
     return None if then_ms is None or moment(then_ms) == "?" else now_ms - then_ms
 
 

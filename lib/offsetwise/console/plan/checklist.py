@@ -57,7 +57,6 @@ def checked(sheet: Sheet, looked: Looked | None) -> tuple[GateCheck, ...]:
 
 
 def in_words(results: Sequence[GateCheck]) -> str:
-    """List the results, one line each. Markdown."""
     lines = []
     for check in results:
         shown = verdicts.GATE[check.outcome]

@@ -161,7 +161,6 @@ def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
 
 
 def _cost(label: str, most: int | None, meaning: str, tone: Tone) -> Card:
-    """Return the card of an upper bound of the plan's cost."""
     if most is None:
         return Card(label, number(None), meaning, Tone.UNKNOWN)
     return Card(label, at_most(most), meaning, tone if most else None)

@@ -100,7 +100,6 @@ def latest() -> Access:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an address is reachable from this machine only."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -132,7 +132,6 @@ def under_way(reading: Reading[Any], what: str) -> str:
 
 
 def _elapsed(reading: Reading[Any]) -> str:
-    """Describe how long a reading has taken so far, and how long the one before it took. Markdown."""
     before = reading.took_before_s
     took = "" if before is None else f"; it took {_seconds(before)} the last time"
     return f":gray[{_seconds(reading.elapsed_s())} so far{took}]"

@@ -236,7 +236,6 @@ def copied_records() -> Columns[Copied]:
 
 
 def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Finding, ...]:
-    """Return the findings that concern one partition: its own and its topic's."""
     return tuple(
         finding
         for finding in comparison.findings

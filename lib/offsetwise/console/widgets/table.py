@@ -227,7 +227,6 @@ def _text(value: Cell, *, file: bool) -> str:
 
 
 def _css(column: Column[Row], rows: Sequence[Row], values: Sequence[Cell], colours: Palette) -> list[str]:
-    """Return the style of each cell of a column; empty if no cell has a tone."""
     tones = [
         value.tone if isinstance(value, Verdict) else column.tone(row) if column.tone else None
         for row, value in zip(rows, values, strict=True)
@@ -280,12 +279,10 @@ def _height(rows: int) -> int:
 
 
 def show(columns: Columns[Row], rows: Sequence[Row], *, alt: str | None = None, missing: str = "?") -> None:
-    """Draw a small read-only table. A missing number is printed as `missing`."""
     _draw(prepared(columns, rows), None if alt is None else terms.said(alt), missing)
 
 
 def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None:
-    """Draw a cached read-only table."""
     _draw_again(table, None if alt is None else terms.said(alt), missing)
 
 
@@ -378,7 +375,6 @@ def page(count: int, key: str = "rows", *, label: str = "Rows", size: int = PAGE
 
 
 def paged(columns: Columns[Row], rows: Sequence[Row], key: str, *, alt: str, missing: str = "?") -> None:
-    """Draw a read-only table, in pages if it is long."""
     show(columns, rows[page(len(rows), key)], alt=alt, missing=missing)
 
 

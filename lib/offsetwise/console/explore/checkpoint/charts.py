@@ -63,7 +63,6 @@ def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: i
 
 
 def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
-    """Draw the records of each batch as bars, hatched if it is only planned."""
     figure = go.Figure()
     for name, committed in (("committed", True), ("planned", False)):
         bars = [fact for fact in facts if fact.batch.committed is committed and fact.read.at_all]

@@ -33,7 +33,6 @@ class View:
 
     @cached_property
     def topics(self) -> tuple[str, ...]:
-        """The names of the pairs, each once."""
         return tuple(dict.fromkeys(pair.name for pair in self.pairs))
 
     @cached_property
@@ -159,7 +158,6 @@ def both(old: str, new: str) -> str:
 
 
 def span(partition: PartitionState | None) -> int | None:
-    """Return how many offsets a log spans; None if it was not read."""
     if partition is None or partition.log_start is None or partition.hw is None:
         return None
     return partition.hw - partition.log_start

@@ -40,7 +40,6 @@ def listed(seat: Seat) -> StoreListing:
 
 
 def with_plan(listing: StoreListing, sheet: Sheet | None) -> StoreListing:
-    """Add the comments and decisions of the chosen plan; unchanged if there is none."""
     if sheet is None:
         return listing
     return replace(listing, comments=len(sheet.comments), decisions=len(sheet.decisions))

@@ -23,7 +23,6 @@ _UNBROKEN: Final = f"{_ELLIPSIS}\N{WORD JOINER}"
 
 
 def moves(position: PlannedPosition) -> bool:
-    """Return whether the plan resumes at another position than the job's current one."""
     return position.old_offset != position.new_offset
 
 

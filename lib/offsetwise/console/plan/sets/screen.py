@@ -160,7 +160,6 @@ def _filtered(shown_set: ShownSet) -> tuple[PositionOfSet, ...]:
 
 
 def _plans(sheet: SetSheet) -> None:
-    """Draw the plans, worst first, and the link to the selected one."""
     with guard.block("plans"):
         rows = lines(sheet)
         page = rows[table.page(len(rows), f"plans-{sheet.digest[:8]}", label="Plans")]

@@ -228,7 +228,6 @@ def _drafted(answer: CachedAnswer[DraftedJobs]) -> None:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """Return a sum; None if a part of it is not known."""
     return None if None in counts else sum(count for count in counts if count is not None)
 
 

@@ -45,7 +45,6 @@ def connector_running(connector: str, state: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def connector_source(connector: str, partitions: int) -> Iterator[str]:
-    """A connector reads another system and writes to Kafka."""
     yield (
         f"Connector {connector} is a source: its offsets, of {many(partitions, 'partition')}, say how far it has read "
         "another system, and no position in a topic. They are shown and not moved."
@@ -64,7 +63,6 @@ def connector_source(connector: str, partitions: int) -> Iterator[str]:
     needs={Fact.COMMITS},
 )
 def connector_group(case: MigrationCase) -> Iterator[str]:
-    """The group stores the connector's offsets: it must agree with the workers, and have no members."""
     group = case.committed
     if group is None or group.error is not None:
         return

@@ -75,8 +75,6 @@ def offsets_before(plan: Plan, target: Target) -> dict[TopicPartition, int]:
 
 
 class ConnectorTarget(TargetType):
-    """The offsets of a sink connector on the new cluster, as its workers accept them."""
-
     name = _NAME
     label = "connector"
     where = Where.SERVICE

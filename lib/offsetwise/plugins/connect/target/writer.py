@@ -126,7 +126,6 @@ class ConnectorWriter(Writer):
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{connector.uri}: {checks.some_of(apart)}.")
 
     def _read(self, plan: Plan, target: Target, *, anywhere: bool = False) -> Connector:
-        """Read the connector, which must be the reviewed one and stopped."""
         connector = connector_of(self.migration, target)
         checks.require_stopped(connector, _NOTHING)
         checks.require_reviewed(plan, target, connector, anywhere=anywhere)

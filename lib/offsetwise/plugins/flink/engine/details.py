@@ -73,12 +73,10 @@ class FlinkDetails(Details):
 
     @property
     def aligned(self) -> bool:
-        """Whether it contains no records in flight."""
         return self.saved.aligned
 
     @property
     def retained(self) -> tuple[RetainedCheckpoint, ...]:
-        """The other retained checkpoints of the job, newest first."""
         return self.saved.retained
 
     @property
@@ -125,7 +123,6 @@ class FlinkDetails(Details):
 
     @property
     def transactional_id_prefixes(self) -> tuple[str, ...]:
-        """Prefixes of its KafkaSinks' writers, sorted."""
         return tuple(
             sorted(
                 {operator.transactional_id_prefix for operator in self.operators if operator.transactional_id_prefix}

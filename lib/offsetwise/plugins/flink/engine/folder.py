@@ -169,7 +169,6 @@ def in_reach(uri: str, near: Iterable[str]) -> Iterator[str]:
 
 
 def retained_number(uri: str) -> int | None:
-    """Return the number in the name of a retained checkpoint's folder; None for a savepoint."""
     matched = _RETAINED.fullmatch(uri.rpartition("/")[2])
     return None if matched is None else int(matched[1])
 
@@ -179,7 +178,6 @@ def _is_job(name: str, begins: str) -> bool:
 
 
 def _names(folder: str) -> tuple[Entry, ...] | None:
-    """Return the entries of a folder; None if it cannot be listed."""
     try:
         return open_tree(folder or ".").entries()
     except StorageError:

@@ -141,7 +141,6 @@ def _vertices(listed: object) -> tuple[str, ...]:
 
 
 def _only_job(service: RestService) -> str:
-    """Return the id of the only job that has not ended."""
     body = service.get("/jobs/overview")
     jobs = body.get("jobs") if isinstance(body, dict) else None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) and _is_id(job.get("jid")) for job in jobs):
@@ -170,7 +169,6 @@ def _details(service: RestService, job_id: str) -> Mapping[str, Any]:
 
 
 def _statistics(service: RestService, job_id: str) -> Mapping[str, Any] | None:
-    """Return the checkpoints of a job; None if it takes none."""
     path = f"/jobs/{job_id}/checkpoints"
     try:
         body = service.get(path)

@@ -140,7 +140,6 @@ def _kafka(
 def _once(
     retained: SourceState, splits: Sequence[Split], problems: list[Problem]
 ) -> tuple[dict[TopicPartition, Split], frozenset[TopicPartition]]:
-    """Return the splits by partition, and the duplicated partitions, which are reported as a problem."""
     splits_by_partition: dict[TopicPartition, Split] = {}
     twice: dict[TopicPartition, tuple[Split, Split]] = {}
     for split in splits:

@@ -120,7 +120,6 @@ def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Com
 
 
 def _strategies(states: Iterable[WriterState]) -> Mapping[str, NamingStrategy | None]:
-    """Return the strategy of each prefix; None if its writers do not record it, or do not agree."""
     said: dict[str, set[NamingStrategy | None]] = {}
     for state in states:
         said.setdefault(state.prefix, set()).add(state.strategy)

@@ -45,7 +45,6 @@ class MovedCluster(NamedTuple):
 
     @classmethod
     def of(cls, job: StatedJob) -> MovedCluster | None:
-        """Return the cluster in a plan's statements; None if it states none."""
         if job.dynamic_cluster is None or job.dynamic_servers is None:
             return None
         return cls(job.dynamic_cluster, job.dynamic_servers)

@@ -292,7 +292,6 @@ def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
 
 
 def _offsets_of(source: CheckpointSource) -> dict[TopicPartition, int | None]:
-    """Return the offset of each partition of a source; None if it is chosen when the job starts."""
     undecided = {at.topic_partition: None for at in source.undecided}
     return {at.topic_partition: offset_of(at.offset) for at in source.positions} | undecided
 

@@ -94,7 +94,6 @@ def _stopped(plan: Plan) -> Iterator[GateCheck]:  # noqa: ARG001 - as above
     stage=Stage.PLAN,
 )
 def no_uid(comparison: Comparison, job: JobTraits) -> Iterator[Said]:
-    """The source cannot get a new uid without losing state, as far as the savepoint and the stated traits tell."""
     checkpoint, of_flink = comparison.checkpoint, job.part(FlinkJob)
     if of_flink.sql:
         yield "It is a SQL job, whose operators get no uids: none can be changed."

@@ -95,7 +95,6 @@ def list_offsets(client: Client, requested: Mapping[Key, int], *, committed: boo
 
 
 def shares(keys: Sequence[Key], calls: int = CALLS) -> list[Sequence[Key]]:
-    """Divide partitions into those of each call, in their order."""
     size = max(PARTITIONS_PER_CALL, ceil(len(keys) / calls))
     return [keys[first : first + size] for first in range(0, len(keys), size)]
 

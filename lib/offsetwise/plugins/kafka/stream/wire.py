@@ -212,7 +212,6 @@ class Wire:
         }
 
     def brokers(self) -> tuple[int, ...]:
-        """Return the node ids of all brokers, ascending."""
         return tuple(sorted(broker.node_id for broker in self.manager.cluster.brokers()))
 
     def fetch(

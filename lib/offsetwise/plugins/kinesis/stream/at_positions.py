@@ -217,7 +217,6 @@ def _last_ms(position: ShardPlace) -> int | None:
 
 
 def _quota(shards: Sequence[_Shard]) -> QuotaUse | None:
-    """Return the quota used by reading; None if nothing was read."""
     read = [shard for shard in shards if shard.reads]
     if not read:
         return None

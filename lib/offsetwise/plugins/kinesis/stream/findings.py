@@ -81,7 +81,6 @@ def sequence_other_shard(shard: str, position: ShardPlace, evidence: NumberEvide
     stage=Stage.READER,
 )
 def stream_differs(label: str, names: Sequence[str], effect: str) -> Iterator[str]:
-    """The positions of one source are of several streams."""
     yield f"{label} has positions in {many(len(names), 'stream')}: {', '.join(names)}. {effect}"
 
 
@@ -102,7 +101,6 @@ def _since_written(case: MigrationCase) -> str:
     amount=_since_written,
 )
 def state_empty(label: str, effect: str) -> Iterator[str]:
-    """A source has state, but no shard in it."""
     yield f"{label} keeps no shard at all. {effect}"
 
 
@@ -117,7 +115,6 @@ def state_empty(label: str, effect: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def parent_unread(shard: str, position: ShardPlace, batch: int, after: int) -> Iterator[str]:
-    """A shard that had not ended is missing in the batch planned next."""
     yield (
         f"Shard {shard} was at {position} after batch {batch}, and batch {after} was planned without it: what it held "
         "behind that position was never read. The connector does so with a shard that was closed while the job was "
@@ -134,7 +131,6 @@ def parent_unread(shard: str, position: ShardPlace, batch: int, after: int) -> I
     stage=Stage.READER,
 )
 def positions_elsewhere(batch: int, folder: str) -> Iterator[str]:
-    """A committed batch has no files of its end, so a table of DynamoDB or another folder has them."""
     yield (
         f"Batch {batch} is committed, and {folder} is not there: the ends of its shards are in a DynamoDB table, or in "
         "another folder that the job names. No position is told."
@@ -150,7 +146,6 @@ def positions_elsewhere(batch: int, folder: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def table_shared(message: str) -> Iterator[str]:
-    """One table has rows that are not of one job and one stream."""
     yield message
 
 
@@ -164,7 +159,6 @@ def table_shared(message: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def inside_aggregate(shard: str, position: ShardPlace, count: int | None = None) -> Iterator[str]:
-    """Some user records of an aggregated record are processed, and others are not."""
     yield (
         f"Shard {shard} is at {position}: of this aggregate{'' if count is None else f' of {count:,} user records'} "
         f"the user records up to {position.sub} are processed. An engine without sub-sequence numbers reads it again "
@@ -181,7 +175,6 @@ def inside_aggregate(shard: str, position: ShardPlace, count: int | None = None)
     stage=Stage.READER,
 )
 def child_missing(shard: str, missing: Sequence[str]) -> Iterator[str]:
-    """A shard is read to its end, and the shards that follow it are not recorded."""
     named = f"its children {', '.join(missing)} are not" if missing else "no child of it is"
     yield f"Shard {shard} is read to its end, and {named} named."
 
@@ -195,7 +188,6 @@ def child_missing(shard: str, missing: Sequence[str]) -> Iterator[str]:
     stage=Stage.READER,
 )
 def child_ahead(shard: str, parent: str, position: ShardPlace) -> Iterator[str]:
-    """A shard has a position after a record, although its parent is not read to its end."""
     yield f"Shard {shard} is read already, while its parent {parent} is at {position} and not at its end."
 
 
@@ -208,7 +200,6 @@ def child_ahead(shard: str, parent: str, position: ShardPlace) -> Iterator[str]:
     stage=Stage.READER,
 )
 def hash_range_gap(low: int, high: int) -> Iterator[str]:
-    """No shard that is read on covers some of the hash keys."""
     yield f"No shard that is read on has the hash keys from {low} to {high}."
 
 
@@ -221,7 +212,6 @@ def hash_range_gap(low: int, high: int) -> Iterator[str]:
     stage=Stage.READER,
 )
 def sequence_layout(shard: str, position: ShardPlace, more: int) -> Iterator[str]:
-    """A number does not have the layout of Kinesis since 2014."""
     others = f", and {many(more, 'shard')} more" if more else ""
     yield (
         f"Shard {shard} is at {position}{others}: the number has another layout than those of Kinesis since 2014, so "
@@ -238,7 +228,6 @@ def sequence_layout(shard: str, position: ShardPlace, more: int) -> Iterator[str
     stage=Stage.READER,
 )
 def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) -> Iterator[str]:
-    """Shards are known that are not read yet, because their parent is not finished."""
     yield f"{', '.join(children)} begin at their oldest record when their parent {parent}, now at {position}, is read."
 
 
@@ -251,7 +240,6 @@ def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) ->
     stage=Stage.READER,
 )
 def stream_not_asked(why: str) -> Iterator[str]:
-    """The stream did not answer, so only the checkpoint is known."""
     yield f"The stream was not asked: expired positions and shards that are gone were not seen. {why}"
 
 
@@ -264,7 +252,6 @@ def stream_not_asked(why: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def aggregated(stream: str, shards: Sequence[str], where: str = "the oldest records") -> Iterator[str]:
-    """Some of the records read of a shard are aggregates of the Kinesis Producer Library."""
     if shards:
         more = f" and {many(len(shards) - 1, 'more shard')}" if len(shards) > 1 else ""
         yield (
@@ -286,7 +273,6 @@ def not_of_this_stream(shard: str, position: ShardPlace, said: str) -> Iterator[
     stage=Stage.READER,
 )
 def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: bool) -> Iterator[str]:
-    """The stream was split or merged while records of the shard were unread."""
     if count:
         least = "at least " if more else ""
         yield f"Shard {shard} is closed, and {least}{many(count, 'record')} lie behind its position {position}."
@@ -305,7 +291,6 @@ def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: b
     needs={Fact.POSITION},
 )
 def shard_gone(case: Case) -> Iterator[str]:
-    """A shard that is not read to its end has expired, or the stream was deleted and created again."""
     position, topic = case.row.old_offset, case.old_topic
     listed = topic is not None and topic.error is None and topic.id is not None
     is_gone = listed and partition_of(topic, case.row.partition) is None
@@ -329,7 +314,6 @@ def shard_gone(case: Case) -> Iterator[str]:
     needs={Fact.POSITION},
 )
 def sequence_expired(case: Case) -> Iterator[str]:
-    """The position is before the oldest record, or older than the retention: the records in between are lost."""
     position, topic = case.row.old_offset, case.old_topic
     if not isinstance(position, ShardPlace) or topic is None or topic.id is None:
         return

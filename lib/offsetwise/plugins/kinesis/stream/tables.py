@@ -28,7 +28,6 @@ class TableState:
 
     @property
     def is_active(self) -> bool:
-        """Whether it, and every index, can be written to."""
         return self.status == "ACTIVE" and all(status == "ACTIVE" for _, status in self.indexes)
 
 

@@ -158,7 +158,6 @@ def _segments(body: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _segment(name: str, metadata: Any) -> tuple[str, int, int, int]:
-    """Return table, partition, sequence number and offset of a segment."""
     match = _SEGMENT.fullmatch(name)
     status = metadata.get("segment.realtime.status") if isinstance(metadata, dict) else None
     if match is None or status not in ("DONE", "IN_PROGRESS"):

@@ -122,7 +122,6 @@ def source_id(shape: Shape, group: str) -> str:
 
 
 def _group(sources: Sequence[CheckpointSource]) -> str | None:
-    """Return the only group that a file names; None if it names none, or several."""
     groups = {named(source.id)[1] for source in sources}
     return next(iter(groups)) or None if len(groups) == 1 else None
 

@@ -132,7 +132,6 @@ def offsets_of(value: object, topic: str, what: str) -> Iterator[Row]:
 
 
 def grouped(rows: Iterable[Row]) -> dict[str, dict[int, int]]:
-    """Return the offset of each partition, by topic, in the order of the rows."""
     topics: dict[str, dict[int, int]] = {}
     for row in rows:
         topics.setdefault(row.topic, {})[row.partition] = row.offset

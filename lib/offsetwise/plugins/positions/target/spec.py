@@ -75,8 +75,6 @@ def command(plan: Plan, name: str) -> str:
 
 
 class PositionsFileTarget(OutputTarget):
-    """The positions file written again: the same shape, with the new offsets."""
-
     name = _NAME
     label = "positions file"
     role = TargetRole.POSITIONS

@@ -87,7 +87,6 @@ def topic_dropped(batch: int, dropped: Sequence[str], topics: Sequence[str]) -> 
     stage=Stage.READER,
 )
 def topic_left(batch: int, earlier: int, dropped: Sequence[str], topics: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A committed batch has no end for partitions that an earlier batch has."""
     yield (
         f"Batch {batch} is committed and lacks {named(dropped)}, where batch {earlier} ended: the query does not read "
         "it any more, and begins it at earliest if it subscribes to it again.",

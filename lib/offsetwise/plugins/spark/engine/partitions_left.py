@@ -43,7 +43,6 @@ _Partition = tuple[str, int, int]
 
 
 def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
-    """Return a batch's offsets of a source; None if it has none of Kafka."""
     line = files[batch].by_id().get(source) if batch in files else None
     return None if line is None or not line.is_kafka else line.offsets
 

@@ -163,7 +163,6 @@ _STARTING_OFFSETS: Final = Way(
     engine="spark",
 )
 def children_at_now(case: MigrationCase) -> Iterator[str]:
-    """Shards were created while the query was down; they begin where its option `startingposition` says, LATEST too."""
     results = {(pair.old_name, shard.partition) for pair in case.topics if pair.old for shard in pair.old.shards}
     new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in results]
     if new:
@@ -188,7 +187,6 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
     engine="spark",
 )
 def closed_shard_dropped(case: MigrationCase) -> Iterator[str]:
-    """From 2.0 on, the awslabs connector takes a closed shard of its checkpoint for finished."""
     if case.checkpoint is None or not any(f"/{AWSLABS_ENDS}/" in path for path, _ in case.checkpoint.pins):
         return
     for problem in case.old.problems:

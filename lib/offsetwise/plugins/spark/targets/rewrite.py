@@ -108,7 +108,6 @@ class _Target:
 
 
 def _repaired(plan: Plan, folder: FolderReader) -> Repaired | None:
-    """Decide the plan's repair again; None if it has none."""
     if plan.repair is None:
         return None
     try:

@@ -26,7 +26,6 @@ _REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit
     engine="spark",
 )
 def sink_batch_ids(case: MigrationCase) -> Iterator[str]:
-    """The sink remembers the batch ids it has recorded."""
     if case.checkpoint is None or case.job.sink is None or case.job.sink.casefold() not in BATCH_ID_SINKS:
         return
     committed = case.checkpoint.details.last_committed_batch

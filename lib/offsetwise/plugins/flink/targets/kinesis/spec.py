@@ -181,7 +181,6 @@ def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
     stage=Stage.PLAN,
 )
 def new_savepoint(request: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str]:
-    """The settings of a new savepoint are missing or invalid: its source's uid, ARN and maximum parallelism."""
     uid, arn = request.uid or "", request.stream_arn
     if not uid.strip() or len(uid) > _LONGEST_UID or invisible(uid):
         yield f"Expected the source's uid, up to {_LONGEST_UID} characters that can be seen, found {uid[:80]!a}."

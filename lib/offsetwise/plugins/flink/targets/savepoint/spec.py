@@ -101,8 +101,6 @@ _PRODUCERS_FIRST: Final = replace(
 
 
 class SavepointTarget(SavepointCopyTarget):
-    """An edited copy of a Flink savepoint. The old folder is not changed."""
-
     name = _NAME
     label = "Flink savepoint, edited in a copy"
     streams = frozenset({OFFSETS, STREAM})

@@ -38,7 +38,6 @@ from offsetwise.targets.moves import Move
 
 
 def _moved(plan: Plan, context: Context) -> Edits:
-    """Decide what changes, and prove that a reader finds the planned positions and marks afterwards."""
     TYPE.require_fit(plan, "The copy")
     contents, uri = reviewed_files(plan, context)
     shards = has_opaque_positions(plan)

@@ -71,8 +71,6 @@ _WAY: Final = Way(
 
 
 class SavepointWithoutSourcesTarget(SavepointCopyTarget):
-    """A copy of a Flink savepoint without positions: its Kafka sources begin as the job says."""
-
     name = _NAME
     label = "Flink savepoint, its sources' state dropped in a copy"
     parameters = MarkSettings

@@ -93,7 +93,6 @@ def _requests(client: Client, cluster_id: str | None) -> Iterator[GroupRequests]
 
 
 def _cluster_id(client: Client) -> str | None:
-    """Read the id of the answering cluster again; None if none answers in time."""
     try:
         answer = client.admin.describe_cluster(request_timeout=client.deadline.left_s())
         result: str | None = answer.result(timeout=client.deadline.grace_s()).cluster_id

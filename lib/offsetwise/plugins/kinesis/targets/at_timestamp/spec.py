@@ -74,8 +74,6 @@ _WAY: Final = Way(
 
 
 class AtTimestampTarget(OutputTarget):
-    """The time at which a job begins every shard, if it cannot be given their positions: records are read again."""
-
     name = _NAME
     label = "start time"
     role = TargetRole.START

@@ -231,8 +231,6 @@ WAY: Final = Way(
 
 
 class KclLeasesTarget(TargetType):
-    """The leases of an application of the KCL, in its table on DynamoDB."""
-
     name = _NAME
     label = "leases of the application"
     where = Where.CLUSTER

@@ -43,7 +43,6 @@ def repartition_unfinished(batch: int, before: str, after: str) -> Iterator[tupl
     stage=Stage.READER,
 )
 def offset_log_v2(batch: int) -> Iterator[str]:
-    """A file of the offset log that a start reads has version 2."""
     yield (
         f"offsets/{batch} has version 2, which Spark writes since 4.2: an older one fails on restart "
         "(INVALID_LOG_VERSION). The log keeps its version, also in a copy, whatever "
@@ -60,7 +59,6 @@ def offset_log_v2(batch: int) -> Iterator[str]:
     stage=Stage.READER,
 )
 def sources_named_in_v1(batch: int) -> Iterator[str]:
-    """A query with named sources was begun with an offset log of version 1."""
     yield (
         f"offsets/{batch} has version 1, which holds no names, and records named sources "
         "(spark.sql.streaming.queryEvolution.enableSourceEvolution=true): Spark 4.2 goes on with it, Spark 4.3 refuses "

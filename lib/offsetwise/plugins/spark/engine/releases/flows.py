@@ -34,7 +34,6 @@ def version_of(name: str) -> int | None:
 
 
 def newest_version(names: Iterable[str]) -> str | None:
-    """Return the name with the highest version; None if no name is a version."""
     versions = [(version, name) for name in names if (version := version_of(name)) is not None]
     return max(versions, default=(0, None))[1]
 

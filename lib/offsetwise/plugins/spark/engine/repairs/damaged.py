@@ -45,7 +45,6 @@ class Damaged:
         return next(unfinished_repartition(self.restart, heads_of(files)), None) is not None
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's bytes; None if it cannot be read."""
         data = self.folder.read_many({path: None})[path]
         return None if isinstance(data, StorageError) else data
 

@@ -53,8 +53,6 @@ _WAY: Final = Way(
 
 
 class SeededCheckpointTarget(OutputTarget):
-    """A fresh Spark checkpoint that contains initial offsets only."""
-
     name = _NAME
     shows_start = True
     label = "fresh checkpoint, seeded"
@@ -72,7 +70,6 @@ class SeededCheckpointTarget(OutputTarget):
         yield from against_anew(comparison, job, sink_rewound=sink_rewound)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield omitted partitions of a topic: a new job needs exactly all of them."""
         return against_gaps(plan)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:

@@ -14,8 +14,6 @@ from offsetwise.plan.target import OutputTarget, TargetRole
 
 
 class StartingOffsetsTarget(OutputTarget):
-    """A file with the starting offsets of a job without positions of its own, in Spark's or Flink's form."""
-
     name = "starting-offsets"
     shows_start = True
     label = "startingOffsets file"

@@ -76,8 +76,6 @@ _WAY: Final = Way(
 
 
 class StartingPositionTarget(OutputTarget):
-    """A file for the option `startingposition` of both Spark connectors: JSON, in the form of their own offset logs."""
-
     name = _NAME
     label = "startingposition file"
     role = TargetRole.START
