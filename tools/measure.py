@@ -2,13 +2,12 @@
 
     python tools/measure.py [--json] [--hold NAME ...] [--write-sizes]
 
-Rooms are the packages and modules right below `lib/offsetwise/`; each folder of `lib/offsetwise/plugins/` is one,
-which the core does not import: only `builtin`, which registers them, does.
-`--hold` exits with 1 where one of the figures named misses its aim. Only `ports`, and the root's own table, may name
-modules in strings. The words of a private dialect are counted among the names that the code chooses. Duplicates are
-functions of four statements or more that differ only in the names that they bind. A room may grow by 3 % over its size
-in `tools/room_sizes.json`; `--write-sizes` writes today's, for a change that needs more and says why. New rooms have no
-limit.
+Rooms are the packages and modules right below `lib/offsetwise/`; each folder of `lib/offsetwise/plugins/` is one, which
+the core does not import: only `builtin`, which registers them, does. `--hold` exits with 1 if one of the named figures
+misses its aim. Only `ports`, and the root's own table, may name modules in strings. The words of a private dialect are
+counted among the names that the code chooses. Duplicates are functions of four statements or more that differ only in
+the names that they bind. A room may grow by 3 % over its size in `tools/room_sizes.json`; `--write-sizes` writes the
+current sizes, for a change that needs more and says why. New rooms have no limit.
 """
 
 from __future__ import annotations

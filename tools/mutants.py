@@ -1,9 +1,9 @@
-"""Mutants of the code, recorded so that tests which moved are seen to hold what they held.
+"""Recorded mutants of the code, which verify that moved tests still detect what they did before.
 
     python tools/mutants.py [--share N]
 
-A mutant is one expression of one function, replaced. `tests/data/mutants.jsonl` has one in each line, with the file of
-tests that failed on it; code that moves takes its lines along.
+A mutant is one expression of one function, replaced. `tests/data/mutants.jsonl` has one in each line, with the test
+file that failed on it; when code moves, its lines are moved too.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     .venv/bin/python tools/number_walk.py [ROOT] [--functions] [--json] [--write]
 
-Counts the functions, modules and types of a checkout (this one, or ROOT) that carry position 1050 of orders-0, or
-950 in its place: as an integer or in a text, in what a function returns or has when it returns, however deep inside.
-What happens while modules are imported is not counted, and neither are comprehensions, which are functions of their own
-in Python 3.11 and mostly not in later versions.
+Counts the functions, modules and types of a checkout (this one, or ROOT) that carry position 1050 of orders-0, or the
+new position 950: as an integer or in a text, in what a function returns or has when it returns, at any depth. Imports
+of modules are not counted, and neither are comprehensions, which are functions of their own in Python 3.11 and mostly
+not in later versions.
 
 --functions prints the functions of each module, --json prints everything as one object, and --write puts the counts
 into docs/architecture.md.

@@ -1,13 +1,13 @@
 """Record the bundled Flink sample anew: `make sample-flink`.
 
-A real Flink SQL job reads the old cluster of a lab of its own, takes checkpoints as the topics grow, and is stopped
-with a savepoint when `orders-0` ends at 1,050. A second job takes a savepoint there and runs on while the topics grow;
-then it is killed, so that its sink has transactions open which the savepoint holds, and later ones. Both mirrors copy
-the topics, and what the library reads is written to lib/offsetwise/sample_flink: the checkpoints as they stood before
-the stop, the savepoints, what the sinks' cluster said of their transactions, snapshots of both clusters, the
-comparisons with their evidence, every topic counted, and the lag of some minutes.
+A real Flink SQL job reads the old cluster of a separate lab, takes checkpoints as the topics grow, and is stopped with
+a savepoint when `orders-0` ends at 1,050. A second job takes a savepoint there and continues while the topics grow;
+then it is killed, so that its sink has the open transactions of the savepoint, and later ones. Both mirrors copy the
+topics, and the results of the library are written to lib/offsetwise/sample_flink: the checkpoints before the stop, the
+savepoints, the transactions on the sinks' cluster, snapshots of both clusters, the comparisons with their evidence,
+every topic counted, and the lag over some minutes.
 
-Flink is the newest one that the end-to-end tests run.
+The version of Flink is the newest one that the end-to-end tests run.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 On local servers (kinesis-mock, DynamoDB Local) a query of Spark with qubole's connector and an application of the KCL
 read stream `orders` of us-east-1. The query stops first; then the first shard is split, and the application reads on
 and stops in mid-stream. Meanwhile all records are copied to stream `orders` of eu-central-1, which has three shards and
-five records of somebody else in front. What the library reads is written to lib/offsetwise/sample_kinesis: the
+begins with five foreign records. The results of the library are written to lib/offsetwise/sample_kinesis: the
 application's table, the query's checkpoint, snapshots of both streams, the comparisons with their evidence, and the lag
-of a minute. The servers' address is replaced by one that nobody can have.
+over a minute. The servers' address is replaced by one that never resolves.
 """
 
 from __future__ import annotations

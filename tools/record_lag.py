@@ -1,6 +1,6 @@
 """Record the lag of the bundled sample migration anew: `make sample-lag`.
 
-Works on the lab that `tools/record_sample.py` leaves running, or starts one. For some four minutes a producer writes to
+Uses the lab that `tools/record_sample.py` leaves running, or starts one. For about four minutes a producer writes to
 `orders` on the old cluster and a group reads it there, while the job stays stopped; the mirror is stopped for a moment,
 nobody samples for a moment, and in the end the mirror is stopped for good. The times are those of the recording.
 """

@@ -164,7 +164,7 @@ def verify(
     job: RunningJob = None,
     watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,
     every: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")] = 10,
-    detailed_exitcode: Annotated[  # noqa: ARG001 - the codes are the same without it; automation may give it anyway
+    detailed_exitcode: Annotated[  # noqa: ARG001 - no effect on the codes; automation may pass it
         bool, typer.Option("--detailed-exitcode", help="Has no effect: the exit codes 5 and 1 are given in any case.")
     ] = False,
     as_json: AsJson = False,

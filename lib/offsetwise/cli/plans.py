@@ -278,7 +278,7 @@ def export(
     output: OutputOfPods = None,
     servers_env: ServersVariable = None,
     checkpoint_env: CheckpointVariable = None,
-    as_json: AsJson = False,  # noqa: ARG001 - main() looks for it where errors are written
+    as_json: AsJson = False,  # noqa: ARG001 - main() uses it for errors
 ) -> None:
     """Print positions as where a new job starts, for Kafka's tool, or as the patch for an operator of Kubernetes.
 

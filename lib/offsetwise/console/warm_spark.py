@@ -130,7 +130,7 @@ class WarmSpark:
             self._start(settings)
         except OffsetwiseError as error:
             why = error.problem
-        except Exception as error:  # noqa: BLE001 - whoever needs Spark tries again and tells it in full
+        except Exception as error:  # noqa: BLE001 - the next user of Spark tries again and reports it
             why = type(error).__name__
         with self._changed:
             self._state = SparkNow(warmth=Warmth.FAILED, why=why) if why else SparkNow(warmth=Warmth.WARM)

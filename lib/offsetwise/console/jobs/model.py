@@ -145,7 +145,7 @@ def _plans_by_job(migration: Offered, plans: Sequence[PlanRow]) -> dict[Subject,
     return results
 
 
-def _line(  # noqa: PLR0917 - all that is known of one job
+def _line(  # noqa: PLR0917 - all facts about one job
     migration: Offered,
     job: Subject,
     plan: PlanRow | None,

@@ -103,7 +103,7 @@ def block(key: str) -> Iterator[None]:
     """Contain an error in its part of a page, and show it in words instead of a traceback."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - the last stop before the screen
+    except Exception as error:  # noqa: BLE001 - last handler before the screen
         blocks.failed(error, retry=_again, key=key)
 
 

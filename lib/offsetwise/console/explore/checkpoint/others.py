@@ -8,7 +8,7 @@ from offsetwise.console.reader import Offered
 from offsetwise.model import Checkpoint
 
 
-def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:  # noqa: ARG001 - asks no more
+def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:  # noqa: ARG001 - as every engine's
     sources.draw(reading)
 
 

@@ -92,7 +92,7 @@ def _tone(state: CutoverState, count: int) -> verdicts.Tone | None:
 
 @cached(16)
 def _table(
-    identity: tuple[str, str, int, int | None],  # noqa: ARG001 - tells it from others
+    identity: tuple[str, str, int, int | None],  # noqa: ARG001 - part of the cache key
     colours: Palette,
     _rows: tuple[CutoverPartition, ...],
 ) -> Prepared:

@@ -198,7 +198,7 @@ def of_plan(seat: Seat, plan: int) -> None:
 @cached(2)
 def _kit(
     digest: str,  # noqa: ARG001 - the key
-    approvals: tuple[str, ...],  # noqa: ARG001 - likewise: other approvals are another archive
+    approvals: tuple[str, ...],  # noqa: ARG001 - part of the cache key
     where: Destination,
     _seat: Seat,
     _number: int,

@@ -16,7 +16,7 @@ NAME: Final = "connect"
 
 def _read(
     uri: str,
-    folder: Tree | None,  # noqa: ARG001 - it is asked by its URI
+    folder: Tree | None,  # noqa: ARG001 - it is read by its URI
     entries: tuple[Entry, ...] | None,  # noqa: ARG001 - as above
     *,
     roots: Sequence[str] | None,
@@ -24,7 +24,7 @@ def _read(
     uids: Sequence[str],  # noqa: ARG001 - as above
     committer: Table | None,  # noqa: ARG001 - as above
 ) -> Checkpoint:
-    from offsetwise.plugins.connect.engine.reading import read_connector  # noqa: PLC0415 - for those who have connectors
+    from offsetwise.plugins.connect.engine.reading import read_connector  # noqa: PLC0415 - only needed for connectors
 
     return read_connector(uri, NAME, roots=roots)
 

@@ -194,7 +194,7 @@ class _Trial:
         )
 
     def _offsets(self) -> _StepAnswer:
-        assert self.client is not None  # noqa: S101 - the step before made it
+        assert self.client is not None  # noqa: S101 - set by the previous step
         topic, partition = self._partition()
         requests = {
             kind: list_offsets(self.client, {(topic, partition): spec})
@@ -213,7 +213,7 @@ class _Trial:
         return _StepAnswer(f"{topic}-{partition} begins at {number(start)} and ends at {number(end)}.")
 
     def _groups(self) -> _StepAnswer:
-        assert self.client is not None  # noqa: S101 - the step before made it
+        assert self.client is not None  # noqa: S101 - set by the previous step
         read, problems = read_groups(self.client, self.groups)
         if problems:
             raise _FailedError(" ".join(problem.message for _, problem in problems), problems[0][1].fix)

@@ -100,7 +100,7 @@ class TopicCopies:
             reader.close()
         return [parts[number].window if number in parts else _UNKNOWN for number in range(len(tasks))]
 
-    def position_at(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> int:  # noqa: ARG002 - offsets tell everything
+    def position_at(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> int:  # noqa: ARG002 - offsets suffice
         """Return the offset of a record; after the last one, the next offset."""
         window, start = windows[number], self.logs[number].log_start
         if start is not None and ((index == 0 and window.whole) or not window.numbers):

@@ -37,7 +37,7 @@ class KclDetails(Details):
         return "lease table"
 
     def processed(self, position: AnyPosition) -> AnyPosition:
-        from offsetwise.plugins.kinesis.kcl.kinesis import processed  # noqa: PLC0415 - for those who have lease tables
+        from offsetwise.plugins.kinesis.kcl.kinesis import processed  # noqa: PLC0415 - only needed for lease tables
 
         return processed(position)
 

@@ -35,7 +35,7 @@ def _read(
     uids: Sequence[str],  # noqa: ARG001 - as above
     committer: Table | None,  # noqa: ARG001 - as above
 ) -> Checkpoint:
-    from offsetwise.plugins.kinesis.kcl.kinesis import read_table  # noqa: PLC0415 - for those who have lease tables
+    from offsetwise.plugins.kinesis.kcl.kinesis import read_table  # noqa: PLC0415 - only needed for lease tables
 
     return read_table(uri, roots=roots)
 

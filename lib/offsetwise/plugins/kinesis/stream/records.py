@@ -263,7 +263,7 @@ def _position_of(task: WantedRecords) -> ShardPlace:
     return task.around if isinstance(task.around, ShardPlace) else TRIM_HORIZON
 
 
-def _never(record: _Record) -> bool:  # noqa: ARG001 - as all that ask
+def _never(record: _Record) -> bool:  # noqa: ARG001 - as every question
     return False
 
 

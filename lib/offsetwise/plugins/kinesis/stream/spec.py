@@ -352,7 +352,7 @@ def _complete(
                 for number, end in added.items()
             )
             partitions = tuple(sorted((*topic.partitions, *states), key=lambda state: state.partition))
-            topic = replace(topic, partitions=partitions, shards=shards)  # noqa: PLW2901 - the same one, filled in
+            topic = replace(topic, partitions=partitions, shards=shards)  # noqa: PLW2901 - the same topic, completed
         topic_states.append(topic)
     return replace(snapshot, topics=tuple(topic_states))
 

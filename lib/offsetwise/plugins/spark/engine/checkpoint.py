@@ -310,7 +310,7 @@ def _sharded(
 ) -> dict[int, SourceShards]:
     if not any('"streamName"' in (source.raw or "") for file in logs.files.values() for source in file.sources):
         return {}
-    from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read Kafka alone
+    from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read only Kafka
 
     read = ((source.index, read_source(folder, source, logs.restart, logs.files, committer)) for source in sources)
     return {index: result for index, result in read if result is not None}

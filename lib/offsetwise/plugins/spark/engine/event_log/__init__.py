@@ -111,7 +111,7 @@ def _codec(name: str, data: bytes) -> str | None:
 
 def _arrow(uri: str, codec: str) -> ModuleType:
     try:
-        import pyarrow  # noqa: PLC0415 - for those who have event logs
+        import pyarrow  # noqa: PLC0415 - only needed for event logs
     except ImportError as error:
         raise LibraryMissingError(
             f"{uri}: expected pyarrow, which reads {codec}, found that it is not installed. {NO_START}",

@@ -53,7 +53,7 @@ def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaire
 
 
 def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
-    from offsetwise.plugins.spark.engine.kinesis import parse_line  # noqa: PLC0415 - for those who have such sources
+    from offsetwise.plugins.spark.engine.kinesis import parse_line  # noqa: PLC0415 - only needed for such sources
 
     try:
         line = parse_line(text)
