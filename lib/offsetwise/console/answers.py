@@ -33,7 +33,7 @@ PACE_S: Final = 2.0
 """Minimum running time of a step before its pace is used to estimate when it ends."""
 
 MOST_COMPARISONS: Final = 1_000
-"""Kept in addition to `HELD_ANSWERS` for a migration with that many jobs: the Overview shows each job's verdict."""
+"""Maximum number of comparisons kept, one for each job of a live migration: the Overview shows their verdicts."""
 Comparisons: TypeAlias = Iterator[tuple[Subject, Comparison | OffsetwiseError]]
 
 

@@ -25,7 +25,7 @@ class Offered:
     recorded: bool
     """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
     sinks: tuple[tuple[Subject, str], ...] = ()
-    """Checkpoints whose sink's cluster is configured, each with the target kind that only ends its transactions."""
+    """Checkpoints whose sink's cluster is configured, each with `moves` of a plan that only ends its transactions."""
     destination: Destination = field(default_factory=Destination)
     """Where its plans are applied; empty for a bundle."""
     may_be_one: bool = False

@@ -188,7 +188,6 @@ def _caption(migration: Offered, answer: Answered | None) -> str:
 
 
 def _numbers(answer: Answered, colours: Palette) -> None:
-    """Draw the offsets that change, and next to them the rulers of the most urgent partition, if there is one."""
     row = rulers.worst(answer.value.partitions)
     if row is None:
         changes.draw(answer)

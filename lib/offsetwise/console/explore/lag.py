@@ -95,7 +95,6 @@ def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tupl
 
 
 def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int, answer: lag_tables.Shown) -> None:
-    """Draw what was read; the newest sample is counted from the proven positions if a comparison has them."""
     claimed = answer.value
     if claimed is None:
         _no_sample(migration, subject)

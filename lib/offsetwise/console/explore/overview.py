@@ -177,7 +177,6 @@ def _case(answers: Answers, sample: Offered) -> None:
 
 
 def _same_case(answers: Answers, sample: Offered) -> None:
-    """Show in one line that another engine has the same problem, or that positions are not numbers there."""
     result = _example(answers, sample, or_any=True)
     if result is None:
         return

@@ -268,7 +268,6 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
 
 
 def _without_commit(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
-    """Offer to write nothing for partitions without a committed offset, or without a position in the file."""
     unset = [row for row in rows if row.old_offset is None]
     if unset:
         st.checkbox(

@@ -234,7 +234,6 @@ def _unedited(position: PlannedPosition) -> str:
 
 
 def _stored_evidence(seat: Seat, sheet: Sheet, row: Row) -> None:
-    """Draw the whole comparison that was saved with the plan, on request only: it is large."""
     if not st.toggle("Show the comparison that it was drafted from", key=f"kept-{sheet.digest[:16]}"):
         return
     with guard.block("kept"):

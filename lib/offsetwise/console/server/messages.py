@@ -86,7 +86,7 @@ async def _received(receive: Receive) -> Message:
 
 
 def _read(content: bytes) -> tuple[str | None, str | None]:
-    """Return the kind of a message, and its content if no page sends such a message, else None.
+    """Return the kind of a message, and what it requests if no page requests that, else None.
 
     Anything that is not a message is left to Streamlit.
     """

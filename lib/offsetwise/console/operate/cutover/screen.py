@@ -322,7 +322,6 @@ def _no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> Card:
 
 
 def _next(shown: lanes.Lanes) -> None:
-    """Draw the next command of one job, to copy; initially of the most urgent one."""
     steps = {lane.job.job: (lane.job, lane.job.next) for lane in shown.open if lane.job.next is not None}
     if not steps:
         return

@@ -102,7 +102,6 @@ def _offer(count: int) -> blocks.Offer:
 
 
 def _chosen(migration: Offered, lines: Sequence[JobLine]) -> tuple[str | None, list[JobLine]]:
-    """Let the person choose a wave, else all jobs; return its jobs in the order in which they are applied."""
     by_job = {line.subject: line for line in lines}
     if not migration.waves:
         return None, [by_job[job] for job in migration.subjects]
@@ -115,7 +114,6 @@ def _chosen(migration: Offered, lines: Sequence[JobLine]) -> tuple[str | None, l
 
 
 def _targets(lines: Sequence[JobLine]) -> tuple[str, ...]:
-    """Let the person choose what the plans write; each job gets the targets that migrate jobs of its engine."""
     kinds = [kind.name for kind in target_types() if kind.role is not TargetRole.TRANSACTIONS]
     usual = _usual(lines)
     return tuple(

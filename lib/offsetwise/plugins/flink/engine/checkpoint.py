@@ -226,7 +226,6 @@ def _sources(
 
 
 def _shards(retained: SourceState) -> tuple[CheckpointSource, list[Problem]] | None:
-    """Return a source whose stream has shards instead of partitions; None for any other source."""
     from offsetwise.plugins.flink.engine.kinesis.source import read_source as read_shards  # noqa: PLC0415 - only needed for such sources
 
     return read_shards(retained)

@@ -107,7 +107,6 @@ class DynamoTable:
         )
 
     def _read(self, name: str, call: Any) -> Any:
-        """Make one call that reads; None if there is no such table."""
         try:
             return call()
         except self._of.ClientError as error:

@@ -112,7 +112,6 @@ def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, O
 
 
 def _initial(damaged: Damaged, first: OffsetFile) -> OffsetFile:
-    """Return where the query began, as an offset file that precedes the first batch."""
     initial = read_initial_offsets(damaged.folder, present=True, checksums=False).offsets
     began = (replace(initial[source.id], id=source.id) for source in first.sources if source.id in initial)
     return replace(first, sources=tuple(began))
