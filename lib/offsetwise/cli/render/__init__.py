@@ -334,7 +334,7 @@ def new_table(
 
 
 def print_table(out: Console, table: Table) -> None:
-    """Print a table; if its numbers are wider than the terminal, the terminal wraps the lines."""
+    """Print a table; if its numbers are wider than the terminal, it wraps the lines, and nothing is cut."""
     numbers = [
         max(len(line) for text in (column.header, *column.cells) for line in str(text).splitlines())
         for column in table.columns
