@@ -1,4 +1,4 @@
-"""How large the code is, at each of the revisions named: `python tools/code_size.py 1061f4c HEAD`.
+"""Prints how large the code is, at each of the revisions named: `python tools/code_size.py 1061f4c HEAD`.
 
 Counted in statements (`ast.stmt`) without docstrings, so that neither line breaks nor comments count.
 """
@@ -18,7 +18,7 @@ from typing import Final
 
 COUNTED: Final = ("lib", "pages", "app.py", "tools")
 LAB: Final = PurePosixPath("lib/offsetwise/lab")
-"""An extra of its own, counted apart."""
+"""An extra of its own, counted separately."""
 LINES: Final = 400
 MODULES: Final = 20
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -28,7 +28,7 @@ Sources = Mapping[PurePosixPath, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A function or method, and how many lines it has with its signature."""
+    """A function or method, and its number of lines including the signature."""
 
     path: PurePosixPath
     name: str
@@ -51,7 +51,6 @@ def sources(revision: str) -> Sources:
 
 
 def statements(source: str) -> int:
-    """Count the statements of a module, without docstrings."""
     nodes = list(ast.walk(ast.parse(source)))
     documented = sum(isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None for node in nodes)
     return sum(isinstance(node, ast.stmt) for node in nodes) - documented
@@ -66,7 +65,6 @@ def functions(read: Sources) -> Iterator[Function]:
 
 
 def report(revision: str) -> Iterator[str]:
-    """Yield the lines of the report about one revision."""
     read = sources(revision)
     size = {path: statements(source) for path, source in read.items()}
     without_lab = {path: count for path, count in size.items() if LAB not in path.parents}
@@ -90,7 +88,6 @@ def _listed(found: Mapping[PurePosixPath, int]) -> str:
 
 
 def main() -> None:
-    """Print the size at every revision named, HEAD where none is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("revisions", nargs="*", default=["HEAD"])
     for revision in parser.parse_args().revisions:

@@ -4,8 +4,8 @@
     cargo add unicode-security@0.1.3 && cargo vendor
     python tools/confusables.py /tmp/tables/vendor/unicode-security/src/tables.rs > lib/offsetwise/confusables.tsv
 
-No Python package on PyPI had this table of a Unicode version younger than 15 (looked for in November 2026); that crate,
-of the unicode-rs project, is generated from Unicode's own `confusables.txt`, and says of which version.
+In November 2026, no Python package on PyPI had this table of Unicode 15 or later; that crate, of the unicode-rs
+project, is generated from Unicode's own `confusables.txt`, and names its version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ _CHARACTER = re.compile(r"'\\u\{([0-9a-f]+)\}'")
 
 
 def main() -> None:
-    """Write the table of the crate's file that is named on the command line."""
     source = Path(sys.argv[1]).read_text(encoding="utf-8")
     version, table = _VERSION.search(source), _TABLE.search(source)
     if version is None or table is None:

@@ -1,7 +1,7 @@
-"""What the recordings of cutovers have in common: topics that are written to, a group, the watch, and the commands.
+"""What the recordings of cutovers share: topics with producers, a group, the watch, and the commands.
 
-Three topics of the old cluster, whose first records retention has deleted, are written to until their producers are
-stopped. `offsetwise status --watch --json --logs` looks meanwhile: its lines are the recording.
+Three topics of the old cluster, whose first records were deleted by retention, are written to until their producers are
+stopped. `offsetwise status --watch --json --logs` runs meanwhile: its lines are the recording.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RECORDS_PER_S: Final = 8
 """Written to each partition."""
 READ_AT_ONCE: Final = 240
 WAITING: Final = 50_000
-"""Records that wait in a producer at most; it takes twice as many."""
+"""Maximum records that wait in a producer; its own limit is twice as high."""
 WAIT_S: Final = 600
 LOOK_S: Final = 5
 
@@ -51,17 +51,15 @@ class Writers:
     written: int = 0
 
     def start(self, bootstrap: str, topic: str) -> None:
-        """Write to every partition of a topic."""
         stop = self.stops[topic] = threading.Event()
         threading.Thread(target=self._write, args=(bootstrap, topic, stop), daemon=True).start()
 
     def stop(self, *topics: str) -> None:
-        """Write to them no more."""
         for topic in topics:
             self.stops[topic].set()
 
     def burst(self, bootstrap: str, topic: str, count: int) -> None:
-        """Write so many records to every partition of a topic, at once."""
+        """Write `count` records to every partition of a topic, at once."""
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 2})
         for number in range(count):
             self._produce(producer, topic, number)
@@ -109,7 +107,7 @@ class Reading:
 
 
 class Watch:
-    """`status --watch`, whose lines are kept."""
+    """A running `status --watch`, whose lines are kept."""
 
     def __init__(self, folder: Path, *more: str) -> None:
         flags = ("--watch", "--json", "--logs", "--keep-going", "--every", str(LOOK_S), *more)
@@ -138,20 +136,19 @@ class Watch:
         return {job["job"]: job["state"] for job in json.loads(looks[-1])["jobs"]} if looks else {}
 
     def wait(self, job: str, *states: str) -> None:
-        """Wait until a job is in one of some states."""
         wait_until(lambda: self.states.get(job) in states, f"{job} to become {' or '.join(states)}")
 
     def end(self) -> None:
-        """Wait until it ends: all have caught up."""
+        """Wait until it ends: all jobs have caught up."""
         self._process.wait(WAIT_S)
         self._thread.join()
 
 
 def wait_until(done: Callable[[], bool], what: str) -> None:
-    """Wait for something.
+    """Wait for a condition.
 
     Raises:
-        SystemExit: It did not come in time.
+        SystemExit: It was not met in time.
     """
     end = time.monotonic() + WAIT_S
     while not done():
@@ -171,12 +168,12 @@ def command(folder: Path, *arguments: str) -> None:
 
 
 def record(move: Callable[[Lab, Path], Sequence[str]], sample: str, said: str | None) -> None:
-    """Record a cutover in a lab of its own, as the one of a sample.
+    """Record a cutover in a lab of its own, as that of a sample.
 
     Args:
         move: Moves all jobs in the lab, with the migration in a folder; returns the lines of the watch.
         sample: The folder of the sample, below the library's.
-        said: What the script says about itself.
+        said: Description of the script.
     """
     parser = argparse.ArgumentParser(description=said, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=Path, default=Path(".lab-cutover"), help="the lab's folder, which must be new")
@@ -196,7 +193,7 @@ def record(move: Callable[[Lab, Path], Sequence[str]], sample: str, said: str | 
 
 @contextmanager
 def written_to(lab: Lab) -> Iterator[Writers]:
-    """Create the topics with records of which the first are deleted, and write to them inside the block."""
+    """Create the topics with records, delete the first ones, and write to the topics inside the block."""
     admin = AdminClient({"bootstrap.servers": lab.old_bootstrap, "log_level": 2})
     for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
         created.result(60)
@@ -215,7 +212,7 @@ def written_to(lab: Lab) -> Iterator[Writers]:
 
 
 def write_migration(lab: Lab, folder: Path, **more: object) -> None:
-    """Write the migration file, with its checkpoints and waves, and make the folders that it and the commands name."""
+    """Write the migration file, with its checkpoints and waves, and create the folders that commands use."""
     body = migration_of(lab) | {"topics": {"policy": "identity"}, "groups": [GROUP]} | more
     for name in ("applied", "checkpoints", "out"):
         (folder / name).mkdir(exist_ok=True)
@@ -226,20 +223,19 @@ def write_migration(lab: Lab, folder: Path, **more: object) -> None:
 
 
 def compare(folder: Path, watch: Watch, name: str, *which: str) -> None:
-    """Compare all jobs, or those that are named in words of the command, and wait until that is seen of one of them."""
+    """Compare all jobs, or those chosen by options, and wait until the watch shows it for one of them."""
     command(folder, "compare", "-m", "migration.yaml", *(which or ("--all",)), "--out", "out")
     watch.wait(f"checkpoint {name}", "COMPARED")
 
 
 def draft(folder: Path, name: str, target: str, *, kind: str = "checkpoint", again: str = "") -> None:
-    """Draft the plan of a job."""
     out = f"out/plan-{name}{again}.json"
     flags = (f"--{kind}", name, "--target", target, "--author", "ada", "--out", out)
     command(folder, "draft", "-m", "migration.yaml", *flags)
 
 
 def apply(folder: Path, watch: Watch, name: str, *, kind: str = "checkpoint", again: str = "") -> None:
-    """Approve the plan of a job, apply it, and wait until that is seen."""
+    """Approve the plan of a job, apply it, and wait until the watch shows it."""
     plan, approval = f"out/plan-{name}{again}.json", f"out/plan-{name}{again}.approval"
     command(folder, "sign", plan, "--key", "bob", "--as", "bob", "--out", approval)
     watch.wait(f"{kind} {name}", "APPROVED")
@@ -250,5 +246,4 @@ def apply(folder: Path, watch: Watch, name: str, *, kind: str = "checkpoint", ag
 
 
 def say(step: str) -> None:
-    """Print a step to stderr, with the time."""
     print(f"{time.strftime('%H:%M:%S')} {step}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Writes what the pages of findings and their index repeat of the register: code, severity, title, where it is decided.
+"""Writes the parts of the findings' pages and index that repeat the register: code, severity, title, stage.
 
 The text of a page is written by people and stays. A finding without a page gets one with its headings.
 """
@@ -18,7 +18,7 @@ _TABLE: Final = "| code | severity | in a word | decided |\n|---|---|---|---|\n"
 
 
 def pages() -> Mapping[Path, str]:
-    """Return every page there must be, and the index, as they must read."""
+    """Return the expected content of every page, and of the index."""
     made = {ROOT / kind.page: _page(kind) for kind in findings().values()}
     before, _, table = INDEX.read_text(encoding="utf-8").partition("| code |")
     after = table.partition("\n\n")[2]

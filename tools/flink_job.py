@@ -1,6 +1,6 @@
 """The Flink jobs of the bundled sample, from Kafka to Kafka, exactly once: counts by time, and a copy of every order.
 
-Each runs in one JVM, a small cluster of its own, which is asked over REST.
+Each runs in one JVM, a small cluster of its own, which is controlled by REST.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from offsetwise.lab.flink import RunningJob, running_job
 
 PARALLELISM: Final = 2
 TRANSACTION_TIMEOUT_MS: Final = 900_000
-"""The longest that brokers allow unless told otherwise."""
+"""The maximum that brokers allow by default."""
 
 _SQL: Final = """
 CREATE TABLE events (
@@ -42,13 +42,13 @@ class Job:
     """What a job reads and writes."""
 
     name: str
-    """Of itself, its consumer group, its sink's topic and the prefix of its transactional ids."""
+    """Name of the job, its consumer group, its sink's topic and the prefix of its transactional ids."""
     id: str
-    """The same in every recording, so that its folder is."""
+    """The same in every recording, so that its folder is the same."""
     topics: tuple[str, ...]
     table: str
     columns: str
-    """Of what it writes."""
+    """Columns of its output."""
     query: str
 
 
@@ -72,7 +72,7 @@ AUDIT: Final = Job(
 
 
 def checkpoints_of(lab: Lab, job: Job) -> Path:
-    """Return the folder below which Flink keeps the checkpoints of a job, in one that is named by the job's id."""
+    """Return the folder below which Flink writes the checkpoints of a job, in a folder named by the job's id."""
     return lab.directory / f"flink-{job.name}" / "checkpoints"
 
 
@@ -83,7 +83,7 @@ def flink_job(lab: Lab, job: Job, *, classpath: str) -> Iterator[RunningJob]:
     Args:
         lab: The lab.
         job: The job.
-        classpath: Of a Flink with its Kafka connector.
+        classpath: Classpath of a Flink with its Kafka connector.
     """
     checkpoints = checkpoints_of(lab, job)
     checkpoints.mkdir(parents=True)

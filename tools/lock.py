@@ -1,6 +1,6 @@
 """Writes the locks: every package and jar by its SHA-256. `make lock` runs it; it needs a network.
 
-What is locked stays as it is: a package keeps its version until `UPGRADE=name make lock` asks for the newest one that
+Locked versions stay: a package keeps its version until `UPGRADE=name make lock` requests the newest one that
 pyproject.toml allows, and the hash of a jar is never changed.
 """
 
@@ -34,29 +34,26 @@ LOCKS: Final = ROOT / "locks"
 OLDEST_PYTHON: Final = "3.11"
 LOG4J: Final = "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3"
 PARTS: Final = {"console": ("screens", "postgres", "kinesis", "s3", "gcs", "azure"), "spark": ("spark",)}
-"""Locks that hold a part of `packages.txt`, by the extras that are in them."""
+"""Locks with a part of `packages.txt`, by the extras that are in them."""
 NOT_IN_SPARK: Final = (
     "commons-pool2",
     "kafka-clients",
     "spark-sql-kafka-0-10_2.13",
     "spark-token-provider-kafka-0-10_2.13",
 )
-"""What the connector needs and no Spark brings. The rest of what it names stands among Spark's own jars."""
+"""What the connector needs and no Spark brings. Its other dependencies are among Spark's own jars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A set of jars."""
-
     name: str
     coordinates: tuple[str, ...]
     transitive: bool = False
     only: tuple[str, ...] = ()
-    """The names that are kept; empty keeps all."""
+    """The names to keep; empty keeps all."""
 
 
 def wanted_jars() -> Iterator[Wanted]:
-    """Yield every set of jars that anything here runs."""
     kafka = ("kafka_2.13", "connect-mirror", "connect-runtime", "kafka-tools")
     yield Wanted(
         name=f"kafka-{KAFKA_VERSION}",
@@ -84,7 +81,7 @@ def wanted_jars() -> Iterator[Wanted]:
 
 
 def lock_jars() -> None:
-    """Write the lock of the jars; fetch only what it lacks."""
+    """Write the lock of the jars; fetch only those it lacks."""
     before, sets = locked(), dict[str, dict[str, str]]()
     for each in wanted_jars():
         known = before.get(each.name, {})
@@ -118,7 +115,7 @@ def lock_packages() -> None:
     """Write the locks of the Python packages, with the hashes of every file of a version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     _compile(LOCKS / "build.txt", "\n".join(project["build-system"]["requires"]))
-    # A new lock keeps the versions of the one that is there.
+    # A new lock keeps the versions of the existing one.
     _compile(LOCKS / "packages.txt", "pyproject.toml", "--all-extras")
     of_all = f"--constraint={LOCKS / 'packages.txt'}"
     for name, extras in PARTS.items():
@@ -131,7 +128,7 @@ def lock_packages() -> None:
 
 
 def _compile(lock: Path, source: str, *options: str) -> None:
-    """Lock what a file of the project requires, or requirements, a line each."""
+    """Lock the requirements of a project file, or requirements given one a line."""
     is_file = source.endswith(".toml")
     upgraded = [f"--upgrade-package={name}" for name in os.environ.get("UPGRADE", "").split()]
     subprocess.run(  # noqa: S603 - arguments are our own

@@ -2,13 +2,12 @@
 
     python tools/measure.py [--json] [--hold NAME ...] [--write-sizes]
 
-Rooms are the packages and modules right below `lib/offsetwise/`; each folder of `lib/offsetwise/plugins/` is one,
-which the core does not import: only `builtin`, which registers them, does.
-`--hold` exits with 1 where one of the figures named misses its aim. Only `ports`, and the root's own table, may name
-modules in strings. The words of a private dialect are counted among the names that the code chooses. Duplicates are
-functions of four statements or more that differ only in the names that they bind. A room may grow by 3 % over its size
-in `tools/room_sizes.json`; `--write-sizes` writes today's, for a change that needs more and says why. New rooms have no
-limit.
+Rooms are the packages and modules right below `lib/offsetwise/`; each folder of `lib/offsetwise/plugins/` is one, which
+the core does not import: only `builtin`, which registers them, does. `--hold` exits with 1 if one of the named figures
+misses its aim. Only `ports`, and the root's own table, may name modules in strings. The words of a private dialect are
+counted among the names that the code chooses. Duplicates are functions of four statements or more that differ only in
+the names that they bind. A room may grow by 3 % over its size in `tools/room_sizes.json`; `--write-sizes` writes the
+current sizes, for a change that needs more and says why. New rooms have no limit.
 """
 
 from __future__ import annotations
@@ -64,8 +63,6 @@ _DOCUMENTED: Final = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunc
 
 @dataclass
 class Counts:
-    """What is counted over all modules."""
-
     edges: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     to_plugin: list[str] = field(default_factory=list)
     strings: list[str] = field(default_factory=list)
@@ -81,7 +78,6 @@ class Counts:
 
 
 def main() -> int:
-    """Print the figures, and hold those that are named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--hold", nargs="*", choices=AIMS, default=[], help="figures whose aims have to be met")
@@ -153,7 +149,6 @@ def measure() -> dict[str, Any]:
 
 
 def count(counts: Counts, path: Path, name: str, modules: frozenset[str]) -> None:
-    """Count one module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     here = room_of(name)
     for node in ast.walk(tree):
@@ -224,7 +219,7 @@ def names_chosen(tree: ast.Module) -> Iterator[str]:
 
 
 def unnamed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """Return what a function does, with numbers for the names that it binds; "" for one of a few statements."""
+    """Return a function's body with numbers for the names that it binds; "" for a short one."""
     body = [node for node in function.body if not _is_text(node)]
     if sum(isinstance(node, ast.stmt) for part in body for node in ast.walk(part)) <= SHORT:
         return ""

@@ -1,9 +1,9 @@
-"""Mutants of the code, recorded so that tests which moved are seen to hold what they held.
+"""Recorded mutants of the code, which verify that moved tests still detect what they did before.
 
     python tools/mutants.py [--share N]
 
-A mutant is one expression of one function, replaced. `tests/data/mutants.jsonl` has one in each line, with the file of
-tests that failed on it; code that moves takes its lines along.
+A mutant is one expression of one function, replaced. `tests/data/mutants.jsonl` has one in each line, with the test
+file that failed on it; when code moves, its lines are moved too.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 RECORDED: Final = ROOT / "tests" / "data" / "mutants.jsonl"
 LIMIT_S: Final = 240
-"""A mutant that makes a test run on and on has failed it."""
+"""A mutant that makes a test run longer has failed it."""
 IMPORTED_ONCE: Final = (
     *("pytest", "hypothesis", "playwright.sync_api", "PIL.Image", "pydantic.dataclasses", "yaml", "regex"),
     *("confluent_kafka.admin", "pandas", "pyarrow", "pyspark.sql.connect.session"),
 )
-"""What files of tests import; each mutant's process is a fork of one that has them."""
+"""Imports of test files; each mutant's process is forked from one that has them."""
 
 COMPARED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,
@@ -53,7 +53,7 @@ CALLED: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """One expression of one function, and what is in its place."""
+    """One expression of one function, and its replacement."""
 
     module: str
     """Relative to `lib`, as `offsetwise/translation/resolve.py`."""
@@ -62,14 +62,14 @@ class Mutant:
     before: str
     """The expression as `ast.unparse` writes it."""
     nth: int
-    """Which of the equal expressions of the function, from 0."""
+    """Index among the equal expressions of the function, from 0."""
     after: str
     test: str = ""
-    """The file of tests that fails, relative to the root."""
+    """The test file that fails, relative to the root."""
 
 
 def mutate(node: ast.expr) -> ast.expr | None:
-    """Return an expression that means something else; None where this knows none."""
+    """Return an expression with another meaning; None if no mutation is known."""
     made = copy.deepcopy(node)
     match made:
         case ast.Compare(ops=[op]) if type(op) in COMPARED:
@@ -98,7 +98,7 @@ def mutate(node: ast.expr) -> ast.expr | None:
 
 
 def functions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield every function with its qualified name; those inside functions belong to them."""
+    """Yield every function with its qualified name, without functions inside functions."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):
             yield f"{around}{node.name}", node
@@ -107,7 +107,7 @@ def functions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, ast.Functi
 
 
 def expressions(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, int]]:
-    """Yield every expression below a function's signature, as text, and which of equal ones it is."""
+    """Yield every expression below a function's signature, its text, and its index among equal ones."""
     seen: dict[str, int] = {}
     for statement in function.body:
         for node in ast.walk(statement):
@@ -118,7 +118,6 @@ def expressions(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, int]
 
 
 def candidates(lib: Path, module: str) -> Iterator[Mutant]:
-    """Yield every mutant of a module that `mutate` knows."""
     for name, function in functions(ast.parse((lib / module).read_text(encoding="utf-8"))):
         for node, text, nth in expressions(function):
             made = mutate(node)
@@ -150,7 +149,7 @@ class _Put(ast.NodeTransformer):
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module from a source of ours."""
+    """Imports one module from a mutated source."""
 
     def __init__(self, name: str, path: Path, source: str) -> None:
         self._name, self._path, self._source = name, path, source
@@ -165,7 +164,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def fails(root: Path, mutant: Mutant, tests: Sequence[str]) -> bool:
-    """Return whether a test fails on a mutant, in a process of its own."""
+    """Return whether a test fails on a mutant, in a separate process."""
     source = mutated(root / "lib", mutant)
     child = os.fork()
     if child == 0:
@@ -193,18 +192,17 @@ def _tested(root: Path, mutant: Mutant, source: str, tests: Sequence[str]) -> in
 
 
 def recorded() -> list[Mutant]:
-    """Read the recorded mutants."""
     return [Mutant(**json.loads(line)) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
 
 
 def warm() -> None:
-    """Import what a test imports, so that a fork has it."""
+    """Import what tests import, so that forks have it."""
     for name in IMPORTED_ONCE:
         importlib.import_module(name)
 
 
 def run(share: int) -> int:
-    """Try every `share`-th recorded mutant; give the number that no test failed on."""
+    """Try every `share`-th recorded mutant; return how many survived all tests."""
     warm()
     tried = recorded()[::share]
     alive = 0

@@ -2,10 +2,10 @@
 
     .venv/bin/python tools/number_walk.py [ROOT] [--functions] [--json] [--write]
 
-Counts the functions, modules and types of a checkout (this one, or ROOT) that carry position 1050 of orders-0, or
-950 in its place: as an integer or in a text, in what a function returns or has when it returns, however deep inside.
-What happens while modules are imported is not counted, and neither are comprehensions, which are functions of their own
-in Python 3.11 and mostly not in later versions.
+Counts the functions, modules and types of a checkout (this one, or ROOT) that carry position 1050 of orders-0, or the
+new position 950: as an integer or in a text, in what a function returns or has when it returns, at any depth. Imports
+of modules are not counted, and neither are comprehensions, which are functions of their own in Python 3.11 and mostly
+not in later versions.
 
 --functions prints the functions of each module, --json prints everything as one object, and --write puts the counts
 into docs/architecture.md.
@@ -33,7 +33,7 @@ from typing import Any, Final
 CARRIED: Final = re.compile(r"(?<![\d.])(1,?050|950)(?![\d.,]\d)")
 DEEPEST: Final = 7
 WIDEST: Final = 400
-"""Of a longer value, the first so many parts are looked at."""
+"""Maximum number of parts of a value that are searched."""
 PAGE: Final = Path("docs/architecture.md")
 COMPREHENSIONS: Final = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>")
 _SENTENCES: Final = re.compile(r"`\.venv/bin/python tools/number_walk\.py` follows it .*?(?=\n\n)", re.DOTALL)
@@ -54,7 +54,6 @@ class Counts:
 
     @property
     def function_count(self) -> int:
-        """How many functions carried it."""
         return sum(map(len, self.functions.values()))
 
     def sentences(self) -> str:
@@ -71,7 +70,7 @@ class Counts:
 
 
 class Walk:
-    """What carried the number."""
+    """Records what carried the number."""
 
     def __init__(self, package: Path) -> None:
         self._below = f"{package}{os.sep}"
@@ -79,7 +78,7 @@ class Walk:
         self.types: set[str] = set()
 
     def __call__(self, frame: FrameType, event: str, given: Any) -> None:
-        """Look at what a function of the package leaves behind; as `sys.setprofile` calls it."""
+        """Search the values that a function of the package returns or has at its return; called by `sys.setprofile`."""
         code = frame.f_code
         if event != "return" or not code.co_filename.startswith(self._below) or code.co_name == "<module>":
             return
@@ -96,7 +95,7 @@ class Walk:
             return CARRIED.search(text if isinstance(text, str) else text.decode("latin-1")) is not None
         if depth == DEEPEST:
             return False
-        found = sum(self._carries(part, depth + 1) for part in _parts(value)) > 0  # all of them: types are counted
+        found = sum(self._carries(part, depth + 1) for part in _parts(value)) > 0  # all: types are counted
         if found and type(value).__module__.startswith("offsetwise"):
             self.types.add(f"{type(value).__module__}.{type(value).__qualname__}")
         return found
@@ -115,7 +114,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def on_screen(root: Path) -> None:
-    """Draw the Compare page over the bundled sample."""
+    """Draw the Compare page of the bundled sample."""
     from streamlit.testing.v1 import AppTest  # noqa: PLC0415 - after the checkout is on the path
 
     page = AppTest.from_file(str(root / "app.py"), default_timeout=300)
@@ -127,7 +126,7 @@ def on_screen(root: Path) -> None:
 
 
 def on_command_line(*arguments: str) -> None:
-    """Call the command in this process; what it prints is left out."""
+    """Run a command in this process without its output."""
     from offsetwise import cli  # noqa: PLC0415 - after the checkout is on the path
 
     sys.argv = ["offsetwise", *arguments]
@@ -140,7 +139,7 @@ def on_command_line(*arguments: str) -> None:
 
 
 def on_commands(sample: Path, checkpoint: str, folder: Path) -> None:
-    """Compare a checkpoint of the bundled sample, draft a plan for it and export that."""
+    """Compare a checkpoint of the bundled sample, draft a plan for it and export the plan."""
     plan = str(folder / f"{checkpoint}.json")
     chosen = ("--migration", str(sample / "migration.yaml"), "--checkpoint", checkpoint)
     snapshots = ("--snapshots", str(sample / "old.json"), str(sample / "new.json"))
@@ -166,13 +165,13 @@ def walk(package: Path, steps: Iterable[Callable[[], None]]) -> Walk:
 
 
 def counted(root: Path) -> Counts:
-    """Return what carries the number in a checkout. The process is no good for anything else then."""
+    """Return what carries the number in a checkout. The process cannot be used for anything else afterwards."""
     sys.path[:0] = [str(root), str(root / "lib")]
     os.chdir(root)
     package = root / "lib" / "offsetwise"
     sample = package / "sample"
     with tempfile.TemporaryDirectory() as folder:
-        on_commands(sample, "payments", Path(folder))  # imports what is used, and builds the schemas of the files
+        on_commands(sample, "payments", Path(folder))  # imports all modules, and builds the schemas of the files
         seen = walk(package, (lambda: on_screen(root), lambda: on_commands(sample, "orders", Path(folder))))
     functions = defaultdict[str, list[str]](list)
     for path, name in sorted(seen.functions):
@@ -182,7 +181,6 @@ def counted(root: Path) -> Counts:
 
 
 def main() -> None:
-    """Print the counts, and what was counted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).parent.parent)
     for option in ("--functions", "--json", "--write"):

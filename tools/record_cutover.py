@@ -1,9 +1,9 @@
 """Record the cutover of the bundled Spark sample anew: `make sample-cutover`.
 
-Three Spark jobs and a consumer group read the old cluster of a lab of their own while producers write to it. They are
-moved by the commands that a team uses, in two waves, while `offsetwise status --watch --json --logs` looks: its lines
-are the recording. What goes wrong on the way is real: a topic is not mirrored at first, and a job is started again
-after its plan was drafted. Takes a quarter of an hour.
+Three Spark jobs and a consumer group read the old cluster of a separate lab while producers write to it. They are moved
+by the commands that a team uses, in two waves, while `offsetwise status --watch --json --logs` runs: its lines are the
+recording. The problems on the way are real: a topic is not mirrored at first, and a job is started again after its plan
+was drafted. Takes a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -52,15 +52,14 @@ TARGET: Final = "spark-checkpoint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A Spark query that reads one topic and goes on until it is stopped."""
+    """A Spark query that reads one topic and runs until it is stopped."""
 
     spark: SparkSession
     name: str
-    """Of the job, and of its topic."""
+    """Name of the job, and of its topic."""
     stateful: bool
 
     def start(self, bootstrap: str, checkpoint: Path) -> Any:
-        """Start it."""
         records = (
             self.spark.readStream.format("kafka")
             .options(**{"kafka.bootstrap.servers": bootstrap, "subscribe": self.name, "startingOffsets": "earliest"})
@@ -163,7 +162,7 @@ def move_core(lab: Lab, folder: Path, writers: Writers, watch: Watch, jobs: Mapp
     apply(folder, watch, GROUP, kind="group")
     Reading(lab.new_bootstrap, "orders")
     lab.wait_until_mirrored(["clicks"], mirror=Policy.IDENTITY.value)
-    time.sleep(130)  # a batch of the last two minutes may be one of a query that runs
+    time.sleep(130)  # a batch of the last two minutes may be of a running query
     command(folder, "compare", "-m", "migration.yaml", "--all", "--out", "out")
     draft(folder, "clicks", TARGET, again="-2")
     watch.wait("checkpoint clicks", "PLANNED")
@@ -172,7 +171,7 @@ def move_core(lab: Lab, folder: Path, writers: Writers, watch: Watch, jobs: Mapp
 
 
 def go_on(lab: Lab, folder: Path, writers: Writers, job: Job) -> None:
-    """Let the producers of a job's topic go on with the new cluster, and then the job."""
+    """Let the producers of a job's topic continue on the new cluster, and then the job."""
     writers.burst(lab.new_bootstrap, job.name, BACKLOG // TOPICS[job.name])
     time.sleep(LOOK_S)
     job.start(lab.new_bootstrap, folder / "applied" / job.name)

@@ -1,11 +1,11 @@
 """Record the cutover of the bundled Flink sample anew: `make sample-flink-cutover`.
 
-Two Flink jobs and a consumer group read the old cluster of a lab of their own while producers write to it. They are
-moved by the commands that a team uses, in two waves, while `offsetwise status --watch --json --logs` looks: its lines
-are the recording. The migration file is edited meanwhile, as people do: while a job runs it names the folder in which
-Flink retains checkpoints, then the savepoint, and once the job has moved, the folder of its new id. What goes wrong
-on the way is real: the path of a savepoint is mistyped, and a producer that nobody thought of writes to an old log
-that was mirrored. Takes a quarter of an hour.
+Two Flink jobs and a consumer group read the old cluster of a separate lab while producers write to it. They are moved
+by the commands that a team uses, in two waves, while `offsetwise status --watch --json --logs` runs: its lines are the
+recording. The migration file is edited meanwhile, as people do: while a job runs it names the folder in which Flink
+retains checkpoints, then the savepoint, and once the job has moved, the folder of its new id. The problems on the way
+are real: the path of a savepoint is mistyped, and a forgotten producer writes to an old log that was mirrored. Takes a
+quarter of an hour.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ INSERT INTO written {query};
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A SQL job of Flink that goes on until it is stopped."""
+    """A SQL job of Flink that runs until it is stopped."""
 
     name: str
     old_id: str
-    """The same in every recording, so that its folder is."""
+    """The same in every recording, so that its folder is the same."""
     new_id: str
-    """Once it has moved."""
+    """Id once it has moved."""
     topics: tuple[str, ...]
     stateful: bool
     columns: str
-    """Of what it writes."""
+    """Columns of its output."""
     query: str
 
     @contextmanager
@@ -135,10 +135,9 @@ class MigrationFile:
     uris: dict[str, str]
     """By job, its checkpoint on the old cluster."""
     moved: dict[str, str] = field(default_factory=dict)
-    """By job, where it makes checkpoints once it has moved."""
+    """By job, the folder of its checkpoints once it has moved."""
 
     def write(self) -> None:
-        """Write it as it stands now."""
         checkpoints = [
             {"name": job.name, "uri": self.uris[job.name], "belongs_to": "old", "job": dict(self._traits(job))}
             for job in JOBS
@@ -146,13 +145,13 @@ class MigrationFile:
         write_migration(self.lab, self.folder, name="order-counts-to-new", checkpoints=checkpoints, waves=WAVES)
 
     def name_checkpoint(self, job: Job, folder: str) -> None:
-        """Enter the checkpoint of a job, by its folder's name."""
+        """Set the checkpoint of a job, by its folder's name."""
         say(f"{job.name} is in {folder}")
         self.uris[job.name] = f"./checkpoints/{folder}"
         self.write()
 
     def name_new(self, job: Job) -> None:
-        """Enter where a moved job makes its checkpoints."""
+        """Set the checkpoint folder of a moved job."""
         self.moved[job.name] = f"./checkpoints/{job.new_id}"
         self.write()
 
@@ -164,7 +163,7 @@ class MigrationFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What moves, and what it is moved with."""
+    """The jobs to move, and what they are moved with."""
 
     lab: Lab
     folder: Path
@@ -202,7 +201,6 @@ def move(lab: Lab, folder: Path) -> Sequence[str]:
 
 
 def move_pilot(scene: Scene) -> None:
-    """Move the job of the first wave."""
     say("the pilot wave")
     savepoint = scene.jobs[ARCHIVE.name].stop(scene.folder / "checkpoints")
     scene.writers.stop("clicks")
@@ -248,7 +246,7 @@ def move_core(scene: Scene, member: Reading) -> None:
 
 
 def go_on(scene: Scene, job: Job) -> None:
-    """Let the producers of a job's topics go on with the new cluster, and then the job."""
+    """Let the producers of a job's topics continue on the new cluster, and then the job."""
     lab, folder = scene.lab, scene.folder
     for topic in job.topics:
         scene.writers.burst(lab.new_bootstrap, topic, BACKLOG // TOPICS[topic])

@@ -1,13 +1,13 @@
 """Record the bundled Flink sample anew: `make sample-flink`.
 
-A real Flink SQL job reads the old cluster of a lab of its own, takes checkpoints as the topics grow, and is stopped
-with a savepoint when `orders-0` ends at 1,050. A second job takes a savepoint there and runs on while the topics grow;
-then it is killed, so that its sink has transactions open which the savepoint holds, and later ones. Both mirrors copy
-the topics, and what the library reads is written to lib/offsetwise/sample_flink: the checkpoints as they stood before
-the stop, the savepoints, what the sinks' cluster said of their transactions, snapshots of both clusters, the
-comparisons with their evidence, every topic counted, and the lag of some minutes.
+A real Flink SQL job reads the old cluster of a separate lab, takes checkpoints as the topics grow, and is stopped with
+a savepoint when `orders-0` ends at 1,050. A second job takes a savepoint there and continues while the topics grow;
+then it is killed, so that its sink has the open transactions of the savepoint, and later ones. Both mirrors copy the
+topics, and the results of the library are written to lib/offsetwise/sample_flink: the checkpoints before the stop, the
+savepoints, the transactions on the sinks' cluster, snapshots of both clusters, the comparisons with their evidence,
+every topic counted, and the lag over some minutes.
 
-Flink is the newest one that the end-to-end tests run.
+The version of Flink is the newest one that the end-to-end tests run.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from tests.integration.flink_distribution import DISTRIBUTIONS
 
 SAMPLE: Final = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample_flink"
 READ_S: Final = 5.0
-"""Given to the job before each checkpoint, so that it has read what was produced."""
+"""Time for the job before each checkpoint, so that it has read what was produced."""
 LABEL: Final = b"file:/lab"
-"""What the names of state begin with, instead of the lab's folder."""
+"""Prefix of the names of state, instead of the lab's folder."""
 JOB: Final = {
     "stateful": True,
     "watermark_ms": 10_000,
@@ -78,7 +78,6 @@ SINK_SNAPSHOT: Final = "sink.json"
 
 
 def main() -> None:
-    """Make the migration in a lab and record it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=Path, default=Path(".lab-flink"), help="the lab's folder, which must be new")
     options = parser.parse_args()
@@ -135,7 +134,7 @@ def _made(lab: Lab) -> Path:
             {
                 "name": AUDIT.name,
                 "uri": f"./checkpoints/{pending.name}",
-                "belongs_to": "old",  # its positions lie inside of both clusters' logs
+                "belongs_to": "old",  # its positions are within both clusters' logs
                 "job": AUDIT_JOB,
             },
         ],
@@ -172,7 +171,7 @@ def _records(lab: Lab, topic: str) -> int:
 
 
 def _shorten_names(metadata: Path, directory: Path) -> None:
-    """Take the lab's folder out of the names of state that stands in the file itself: labels, which nobody opens."""
+    """Remove the lab's folder from the names of state inside the file itself: labels, which nobody opens."""
     written = metadata.stat()
     prefix = f"file:{directory}".encode()
     name = re.compile(b"(..)" + re.escape(prefix), re.DOTALL)
@@ -190,7 +189,7 @@ def _newest(folder: Path) -> Path:
 
 
 def _orders(checkpoint: Path) -> tuple[int, ...]:
-    """Return where a checkpoint continues in `orders`; nothing where none stands yet."""
+    """Return where a checkpoint resumes in `orders`; empty if there is no checkpoint yet."""
     if not (checkpoint / "_metadata").is_file():
         return ()
     (source,) = read_checkpoint(str(checkpoint)).sources
@@ -199,7 +198,7 @@ def _orders(checkpoint: Path) -> tuple[int, ...]:
 
 
 def _committed(lab: Lab) -> tuple[int, ...]:
-    """Return what the job's group has committed of `orders`."""
+    """Return the offsets of `orders` that the job's group has committed."""
     consumer = Consumer({"bootstrap.servers": lab.old_bootstrap, "group.id": COUNTS.name, "enable.auto.commit": False})
     wanted = [TopicPartition("orders", partition) for partition in range(2)]
     found = consumer.committed(wanted, timeout=30)

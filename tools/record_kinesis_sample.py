@@ -3,9 +3,9 @@
 On local servers (kinesis-mock, DynamoDB Local) a query of Spark with qubole's connector and an application of the KCL
 read stream `orders` of us-east-1. The query stops first; then the first shard is split, and the application reads on
 and stops in mid-stream. Meanwhile all records are copied to stream `orders` of eu-central-1, which has three shards and
-five records of somebody else in front. What the library reads is written to lib/offsetwise/sample_kinesis: the
+begins with five foreign records. The results of the library are written to lib/offsetwise/sample_kinesis: the
 application's table, the query's checkpoint, snapshots of both streams, the comparisons with their evidence, and the lag
-of a minute. The servers' address is replaced by one that nobody can have.
+over a minute. The servers' address is replaced by one that never resolves.
 """
 
 from __future__ import annotations
@@ -34,18 +34,17 @@ from tests.plugins.kinesis.live.servers import KEYS, Server, Stream, client_of, 
 
 SAMPLE: Final = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample_kinesis"
 ADDRESS: Final = "http://kinesis.sample.invalid"
-"""Names under `invalid` lead nowhere: RFC 6761. The demo key approves plans of these clusters."""
+"""Names under `invalid` never resolve: RFC 6761. The demo key approves plans of these clusters."""
 NAME: Final = "orders"
 REGIONS: Final = {"source": "us-east-1", "target": "eu-central-1"}
 MIDDLE: Final = 2**127
 REST_S: Final = 20
-"""Between what is written, so that the times tell something."""
+"""Pause between writes, so that the times differ."""
 LAG_EVERY_S: Final = 4
 LAG_MOMENTS: Final = 16
 
 
 def main() -> None:
-    """Make the migration and record it."""
     os.environ |= KEYS
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -77,7 +76,7 @@ def _put(streams: Sequence[Stream], numbers: Iterable[int]) -> None:
 
 
 def _read(folder: Path, streams: Sequence[Stream], tables: Server) -> None:
-    """Let both engines read the first of the streams, and keep what they keep."""
+    """Let both engines read the first of the streams, and keep their checkpoints."""
     kept, stream = folder / "checkpoints", streams[0]
     kept.mkdir()
     _put(streams, range(40))
@@ -137,7 +136,6 @@ def _migration(folder: Path, server: Server) -> Path:
 
 
 def _record(folder: Path, path: Path, streams: Sequence[Stream]) -> None:
-    """Write the sample's folder anew."""
     migration, texts = load_migration(path), {}
     for each in migration.checkpoints:
         seen = workflow.compare(migration, Subject(kind=SubjectKind.CHECKPOINT, name=each.name))
@@ -158,7 +156,7 @@ def _record(folder: Path, path: Path, streams: Sequence[Stream]) -> None:
 
 
 def _lag(migration: Migration, streams: Sequence[Stream]) -> Iterable[LagSample]:
-    """Sample the lag while records go on being written, and nobody reads."""
+    """Sample the lag while records continue to be written, and nobody reads."""
     subjects = subjects_of(migration, [each.name for each in migration.checkpoints])
     before: dict[Any, LagSample] = {}
     began = time.monotonic()

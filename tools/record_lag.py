@@ -1,6 +1,6 @@
 """Record the lag of the bundled sample migration anew: `make sample-lag`.
 
-Works on the lab that `tools/record_sample.py` leaves running, or starts one. For some four minutes a producer writes to
+Uses the lab that `tools/record_sample.py` leaves running, or starts one. For about four minutes a producer writes to
 `orders` on the old cluster and a group reads it there, while the job stays stopped; the mirror is stopped for a moment,
 nobody samples for a moment, and in the end the mirror is stopped for good. The times are those of the recording.
 """
@@ -31,7 +31,7 @@ from offsetwise.watch.sampler import subjects_of
 RECORDED = Path(__file__).parent.parent / "lib" / "offsetwise" / "sample"
 EVERY_S: Final = 4.0
 RECORDS_PER_S: Final = 5
-"""To each of the partitions of `orders`."""
+"""For each of the partitions of `orders`."""
 MIRROR_RESTS_S: Final = (40, 70)
 NOBODY_SAMPLES_S: Final = (116, 134)
 MIRROR_ENDS_S: Final = 160
@@ -39,7 +39,6 @@ END_S: Final = 236
 
 
 def main() -> None:
-    """Record the lag in a lab."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", type=Path, default=Path(".lab"), help="the lab's folder")
     lab = Lab.up(parser.parse_args().dir)
@@ -47,14 +46,14 @@ def main() -> None:
 
 
 def record_lag(lab: Lab, path: Path, to: Path, *, group: str, positions: Sequence[int]) -> None:
-    """Record the lag of a migration of a lab.
+    """Record the lag of a lab's migration.
 
     Args:
         lab: The lab, whose mirrors run.
         path: The migration file.
-        to: The folder that gets the recording.
-        group: Which group reads `orders` meanwhile.
-        positions: Where it begins, by partition.
+        to: The folder of the recording.
+        group: The group that reads `orders` meanwhile.
+        positions: Its start, by partition.
     """
     migration = load_migration(path)
     subjects = subjects_of(migration, [each.name for each in migration.checkpoints])
@@ -115,7 +114,7 @@ def _mirror_stopped_twice(lab: Lab) -> Iterator[None]:
         threading.Timer(first, lab.stop_mirror, [policy.value]),
         threading.Timer(last, lab.start_mirror, [policy], {"topics": MIRRORED[policy]}),
         threading.Timer(MIRROR_ENDS_S, lab.stop_mirror, [policy.value]),
-        # Its heartbeats come from every mirror of the flow; the other one must not hide that this one is away.
+        # Its heartbeats come from every mirror of the flow; the other one must not hide that this one is stopped.
         threading.Timer(MIRROR_ENDS_S, lab.stop_mirror, [Policy.DEFAULT.value]),
     ]
     for timer in timers:
@@ -129,7 +128,6 @@ def _mirror_stopped_twice(lab: Lab) -> Iterator[None]:
 
 
 def say(step: str) -> None:
-    """Print a step to stderr."""
     print(step, file=sys.stderr, flush=True)
 
 

@@ -26,7 +26,6 @@ ADDRESSES = {"source": "127.0.0.1:19092", "target": "127.0.0.1:29092"}
 
 
 def main() -> None:
-    """Make the reference migration in a lab and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", type=Path, default=Path(".lab"), help="the lab's folder")
     directory: Path = parser.parse_args().dir
@@ -45,7 +44,7 @@ def record(path: Path, lab: Lab, to: Path) -> None:
     """Record a migration of a lab: its comparisons, counts and snapshots, its checkpoints and its file.
 
     Args:
-        path: The migration file, beside its folder `checkpoints`.
+        path: The migration file, next to its folder `checkpoints`.
         lab: The lab that it names.
         to: The folder that is written anew.
     """

@@ -56,9 +56,9 @@ SCENARIOS: Final = {
     "stalled": "tests.browser.serve",
     "review": "tests.browser.reviews",
 }
-"""What there is to show, by name, and what serves it: the bundled samples; topics of two partitions; 10,000 partitions;
-names that attack; nothing; a live migration that was not read, whose new cluster is silent, refuses, or takes 20 s; and
-a plan that waits for the reviewer of the demonstration."""
+"""Scenarios by name, and what serves them: the bundled samples; topics of two partitions; 10,000 partitions; hostile
+names; nothing; a live migration that was not read, whose new cluster is silent, refuses, or takes 20 s; and a plan
+that waits for the reviewer of the demonstration."""
 BUNDLED: Final = ("sample", "flink", "kinesis")
 LINKS: Final = {
     "flink": "migration=order-counts-to-new%20(sample)&of=checkpoint%20order-counts",
@@ -69,9 +69,9 @@ LINKS: Final = {
     "stalled": "migration=orders-to-new",
     "review": "play=reviewer",
 }
-"""What an address says to show a scenario: without it, the bundled sample and nobody would be shown."""
+"""The query that shows a scenario: without it, the bundled sample and nobody would be shown."""
 ASKED: Final = {"clusters": "Read both clusters", "compare": "Compare now", "fleet": "Read all checkpoints"}
-"""What a live migration is asked for with, by page."""
+"""The button that reads a live migration, by page."""
 STALLED: Final = ("clusters", "compare")
 """The pages that show a reading while it goes on."""
 COLOURS: Final = 128
@@ -90,7 +90,7 @@ RESTS: Final = f"""frames => {{
     window.drawn.since = 0;
     return true;
 }}"""
-"""Asked at every frame."""
+"""Evaluated at every frame."""
 CHROMIUM: Final = ("/usr/bin/chromium", ["--no-sandbox", "--disable-gpu", "--disable-background-networking"])
 
 
@@ -114,14 +114,14 @@ def settle(page: Page) -> None:
     """Wait until Streamlit has run the page and the browser has drawn it."""
     page.get_by_role("heading", level=1).wait_for(timeout=SETTLE_MS)
     page.wait_for_function(f"() => !({RUNS})", timeout=SETTLE_MS)
-    # What follows may press something, which is lost where the page is about to be run again.
+    # The next step may press a button, which is lost if the page is about to be rerun.
     page.wait_for_timeout(600)
 
 
 def rest(page: Page) -> None:
     """Wait until nothing runs, and nothing has changed on the page for a number of frames.
 
-    A busy machine draws fewer of them a second, so it is given more time.
+    A busy machine draws fewer of them a second, so it gets more time.
     """
     page.wait_for_function(RESTS, arg=FRAMES, timeout=SETTLE_MS)
 
@@ -136,7 +136,7 @@ def whole(page: Page) -> None:
 
 
 def ask(page: Page, path: str) -> None:
-    """Let a live migration be read to its end, if the page has a button for that and nobody pressed it yet."""
+    """Read a live migration to its end, if the page has a button for that and nobody pressed it yet."""
     button = page.get_by_role("button", name=ASKED.get(path, "?"), exact=True)
     if button.count():
         button.click()
@@ -145,7 +145,7 @@ def ask(page: Page, path: str) -> None:
 
 
 def begin(page: Page, path: str) -> None:
-    """Begin to read a live migration, or look while another window's reading goes on: no page rests meanwhile."""
+    """Begin to read a live migration, or watch another window's reading: no page rests meanwhile."""
     button = page.get_by_role("button", name=ASKED[path], exact=True)
     steps = page.get_by_test_id("stExpander").filter(has_text="Reading")
     button.or_(steps).first.wait_for(timeout=SETTLE_MS)
@@ -210,10 +210,10 @@ def take_for_docs(browser: Browser, url: str, out: Path) -> None:
 
 @contextmanager
 def console(scenario: str = "sample") -> Iterator[str]:
-    """Serve a scenario; give the address.
+    """Serve a scenario; yield the address.
 
     Raises:
-        SystemExit: It ended, or did not answer in time; with the last of what it wrote.
+        SystemExit: It ended, or did not answer in time; with the last of its output.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -249,7 +249,6 @@ def answers(process: subprocess.Popen[bytes], url: str) -> bool:
 
 
 def main() -> None:
-    """Read the command line and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", type=Path, help="the folder for one picture per scenario, page, theme and width")

@@ -1,4 +1,4 @@
-"""The command line: the same verbs as the console. stdout is data, stderr is talk.
+"""The command line: the same functions as the console. Data goes to stdout, messages to stderr.
 
 A command imports what it needs when it is called, so that `offsetwise inspect` starts without Spark, pandas, Streamlit
 and the store's libraries.
@@ -37,9 +37,9 @@ Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items
 Results go to stdout, progress and errors to stderr. With --json, stdout holds only JSON, errors included.
 """
 INTERRUPTED: Final = 130
-"""What typer makes of Ctrl-C. Our own exit code for it is 1."""
+"""Typer's exit code for Ctrl-C. The product's own is 1."""
 USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__mro__[2])
-"""The root of all usage errors. Some releases of typer import click, others bring a copy of it."""
+"""The base class of all usage errors. Some releases of typer import click, others contain a copy of it."""
 COMMANDS: Final = (
     *(init.init, compare.inspect, compare.fleet, compare.snapshot, compare.compare, compare.reconcile),
     *(sinks.transactions, services.watch, cutover.cutover, status.status, services.audit, formats.schema),
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def _take_any_name(*, as_json: bool) -> None:
-    """Let names with any character be printed: our JSON is UTF-8, a terminal may be anything."""
+    """Allow names with any character in the output: the product's JSON is UTF-8, a terminal may have any encoding."""
     if isinstance(sys.stdout, TextIOWrapper):
-        # Half a surrogate pair comes from a file name of other bytes; escaped, it is JSON still.
+        # A lone surrogate comes from a file name in another encoding; escaped, it is still JSON.
         sys.stdout.reconfigure(encoding="utf-8" if as_json else None, errors="backslashreplace")

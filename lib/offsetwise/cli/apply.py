@@ -1,4 +1,4 @@
-"""The commands that write to the world and look at what came of it: apply, rollback, verify."""
+"""The commands that write to targets and check the result: apply, rollback, verify."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def apply(
 
 
 def _apply(plan: Path, migration: Path | None, *, execute: bool, as_json: bool, **given: Any) -> bool:
-    """Apply one plan, or try it; return whether a dry run would change anything."""
+    """Apply one plan, or preview it; return whether a dry run would change anything."""
     from offsetwise import files
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
@@ -131,7 +131,6 @@ def rollback(
 def _rollback(
     written: Path, migration: Path | None, plan: Path | None, *, execute: bool, as_json: bool, **given: Any
 ) -> None:
-    """Take back one plan, or show what stands where it was applied."""
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.plan.reading import plan_bytes
@@ -165,7 +164,7 @@ def verify(
     job: RunningJob = None,
     watch: Annotated[bool, typer.Option("--watch", help="Look again until the job has begun, or began wrong.")] = False,
     every: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds between two looks.")] = 10,
-    detailed_exitcode: Annotated[  # noqa: ARG001 - the codes are the same without it; automation may give it anyway
+    detailed_exitcode: Annotated[  # noqa: ARG001 - no effect on the codes; automation may pass it
         bool, typer.Option("--detailed-exitcode", help="Has no effect: the exit codes 5 and 1 are given in any case.")
     ] = False,
     as_json: AsJson = False,
@@ -187,7 +186,6 @@ def verify(
 def _verify(
     receipt: Path, migration: Path | None, plan: Path | None, *, every: float | None, as_json: bool, **more: Any
 ) -> Verification:
-    """Look at what one plan wrote; every so many seconds, until the job has begun, where a time is given."""
     from offsetwise import files
     from offsetwise.apply import verification as verifying
     from offsetwise.cli.render import applied as render_apply

@@ -1,4 +1,4 @@
-"""The commands that make keys and sign plans."""
+"""The commands that create keys and sign plans."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def sign(
         plan_sets.require_of_several("sign", {"--accept-unproven": accepted})
         data = plan_sets.sign(plan, signer, confirm=confirm or (), **said)
     else:
-        # All that is confirmed is said of the one plan, so that words too many are refused.
+        # All confirmations are joined for the single plan, so that superfluous words are refused.
         data = _sign(plan, signer, confirm=" ".join(confirm) if confirm else None, accept_unproven=accepted, **said)
     approval.write_approval(out, data)
     if as_json:
@@ -111,7 +111,6 @@ def sign(
 
 
 def _sign(path: Path, signer: PrivateKey, *, accept_unproven: Mapping[TopicPartition, str], **said: Any) -> bytes:
-    """Sign one plan, and show what a signer should know of it."""
     from offsetwise.cli import render
 
     plan = offsetwise.Plan.load(path)
@@ -124,7 +123,6 @@ def _sign(path: Path, signer: PrivateKey, *, accept_unproven: Mapping[TopicParti
 
 
 def _warn(plan: Plan) -> None:
-    """Write what a signer should know of a plan beside its positions."""
     from offsetwise.plan import names, refusals
 
     if marked := names.marked_names(plan.document):

@@ -128,7 +128,6 @@ def fleet(
 
 
 def _tell_row(row: FleetRow, *, as_json: bool) -> None:
-    """Write one checkpoint of many: with JSON as `inspect` does."""
     from offsetwise.engines.rows import FailedCheckpoint
 
     if as_json:
@@ -143,7 +142,6 @@ def _tell_row(row: FleetRow, *, as_json: bool) -> None:
 
 
 def _tell_fleet(summary: FleetSummary, *, as_json: bool) -> None:
-    """Write what many checkpoints come to together."""
     from offsetwise.cli import documents
 
     if as_json:
@@ -191,7 +189,6 @@ def snapshot(
 
 
 def _no_consumer_group(group: GroupState, result: Snapshot) -> str:
-    """Describe a group that is no consumer group; nothing of one that is."""
     from offsetwise.findings.groups import share_lag
     from offsetwise.lookalikes import marked
 
@@ -246,7 +243,6 @@ def compare(
 
 
 def _exit(summaries: Sequence[Summary], *, unread: bool) -> None:
-    """End with 1 where a job could not be compared, else with 2 where an old offset would go wrong."""
     differ = any(summary.raw_wrong or summary.blocked for summary in summaries)
     if unread or differ:
         raise typer.Exit(1 if unread else 2)
@@ -261,7 +257,6 @@ def _require_one_way(
     wave: str | None,
     written: str | None,
 ) -> None:
-    """Go on only where the jobs are named in one way; `written` is an option that is about many jobs."""
     require_one_choice("compare", every=every, wave=wave, named=bool(jobs))
     if positions is None and shape is not None:
         result = "no --positions"
@@ -278,7 +273,7 @@ def _require_one_way(
 
 @contextmanager
 def _job_of_file(of: Migration, positions: str | None, shape: str | None) -> Iterator[list[Job]]:
-    """Yield the job whose positions are in a file, which is there while they are compared; none without a file."""
+    """Yield the job whose positions are in a file, which exists while they are compared; none without a file."""
     from offsetwise.engines.checkpoint import MOST_BYTES
 
     if positions != "-":
@@ -286,7 +281,7 @@ def _job_of_file(of: Migration, positions: str | None, shape: str | None) -> Ite
         return
     with TemporaryDirectory(prefix="offsetwise-") as folder:
         file = Path(folder, "stdin")
-        # One byte more than is read of a file, which is refused then.
+        # One byte above the limit, so that a larger file is refused.
         file.write_bytes(sys.stdin.buffer.read(MOST_BYTES + 1))
         try:
             yield [of.positions(str(file), shape=shape)]
@@ -297,7 +292,6 @@ def _job_of_file(of: Migration, positions: str | None, shape: str | None) -> Ite
 
 
 def _print_many(compare_jobs: Callable[..., tuple[Compared, ...]], *, as_json: bool) -> tuple[Compared, ...]:
-    """Compare many jobs, and write each as soon as it is ready."""
     from offsetwise.cli import render
 
     with progress() as report:
@@ -308,7 +302,6 @@ def _print_many(compare_jobs: Callable[..., tuple[Compared, ...]], *, as_json: b
 
 
 def _print_one(compare_job: Callable[..., Comparison], *, as_json: bool) -> Comparison:
-    """Compare one job, and write every partition."""
     from offsetwise import files
     from offsetwise.cli import render
 
@@ -322,7 +315,6 @@ def _print_one(compare_job: Callable[..., Comparison], *, as_json: bool) -> Comp
 
 
 def _tell_compared(outcome: Compared, *, as_json: bool) -> None:
-    """Write one job of many as soon as it is ready."""
     from offsetwise import files
     from offsetwise.cli import render
 

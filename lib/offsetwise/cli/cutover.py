@@ -1,4 +1,4 @@
-"""The command for the hour itself: do the old logs stand still, and has everything arrived?"""
+"""The command for a cutover: whether the old logs have stopped growing, and whether everything is copied."""
 
 from __future__ import annotations
 
@@ -79,13 +79,11 @@ def cutover(
 
 
 def _goal(plan: Plan | None) -> CutoverState:
-    """Return the state that a plan requires; COPIED where it requires none."""
     required = None if plan is None else plan.document.requirements.cutover
     return offsetwise.CutoverState.COPIED if required is None else required.goal
 
 
 def _show(judged: Cutover) -> None:
-    """Show the answer, a line for each partition, and what is wrong."""
     from offsetwise.cli.render import findings, new_table, print_table, verdict
     from offsetwise.wording.cutover import STATE, answer
 
@@ -105,7 +103,6 @@ def _show(judged: Cutover) -> None:
 
 
 def _show_look(judged: Cutover) -> None:
-    """Show one of many looks in a line."""
     from offsetwise.cli.render import verdict
     from offsetwise.wording.cutover import STATE, answer
 

@@ -1,4 +1,4 @@
-"""What commands print with `--json` that is no file of its own: one document on stdout, with a header like a file's."""
+"""The output of commands with `--json` that is not a file format: one document on stdout, with a file's header."""
 
 from __future__ import annotations
 
@@ -99,17 +99,17 @@ KINDS: Final[dict[str, str]] = {
     "targets": "TargetListing",
     "error": "Failed",
 }
-"""The name of the type of each kind."""
+"""Name of the type of each kind."""
 SHAPES: Final[dict[str, str]] = {
     "public-key": "PublicFile",
     "approval": "StatementShape",
     "approval-envelope": "EnvelopeShape",
 }
-"""What `keygen` and `sign` print: the files that they write. An approval is the payload of its envelope."""
+"""Files that `keygen` and `sign` print. An approval is the payload of its envelope."""
 
 
 def dump(value: Printed, *, indent: int | None = 1) -> str:
-    """Write a document, newline included; `indent=None` gives a single line. `indent=None` gives a single line."""
+    """Return a document as text with a newline at its end; `indent=None` gives a single line."""
     kind = next(kind for kind, name in KINDS.items() if type(value).__name__ == name)
     header = {"format": f"offsetwise/{kind}", "format_version": files.FORMAT_VERSION}
     adapter: TypeAdapter[Any] = TypeAdapter(type(value))
@@ -118,7 +118,6 @@ def dump(value: Printed, *, indent: int | None = 1) -> str:
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of one kind of document."""
     if kind in KINDS:
         return files.schema_of(TypeAdapter(_types()[KINDS[kind]]), kind)
     results = _shapes()[SHAPES[kind]].model_json_schema(mode="serialization")
@@ -126,7 +125,7 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def _types() -> dict[str, type]:
-    """Import the type of every kind. A command that prints one does without a tenth of a second for the others."""
+    """Import the type of every kind, only here: a command that prints one saves a tenth of a second."""
     from offsetwise.apply.reversal import Standings
     from offsetwise.apply.run import DryRun
     from offsetwise.differences.changes import Difference

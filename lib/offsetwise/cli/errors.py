@@ -1,4 +1,4 @@
-"""Errors as a message on stderr, a document on stdout where JSON is asked for, and an exit code."""
+"""Errors as a message on stderr, as a document on stdout if JSON is requested, and as an exit code."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ EXTRAS: Final = {
     **dict.fromkeys(("plotly", "streamlit"), "console"),
     "psycopg": "postgres",
 }
-"""The extra that brings a package, for commands that cannot do without."""
+"""The extra that installs a package, for commands that need it."""
 _PACKAGE: Final = Path(__file__).parents[1]
 
 
 def report(error: OffsetwiseError, *, as_json: bool) -> int:
-    """Write what went wrong, and give the exit code."""
     tell(type(error).__name__, error.problem, error.fix, as_json=as_json)
     return exit_code(error)
 
 
 def report_usage(error: Exception, *, as_json: bool) -> int:
-    """Write why typer did not understand the command line, and give the exit code."""
     problem = str(getattr(error, "format_message", lambda: error)()).strip()
     context = getattr(error, "ctx", None)
     if not problem:
@@ -43,9 +41,9 @@ def report_usage(error: Exception, *, as_json: bool) -> int:
 
 
 def unexpected(error: Exception) -> OffsetwiseError:
-    """Name an exception and where it was raised; its text may repeat what should not be shown.
+    """Return an error with the exception's type and origin, without its text, which may contain secrets.
 
-    A package that is not installed and belongs to an extra is no defect: which extra is said.
+    For a missing package of an extra, which is not a defect, it names the extra.
     """
     missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if missing in EXTRAS:
@@ -64,7 +62,7 @@ def unexpected(error: Exception) -> OffsetwiseError:
 
 
 def tell(name: str, problem: str, fix: str, *, as_json: bool, **more: str) -> None:
-    """Write one error by the name of its kind; `more` joins its JSON document."""
+    """Print one error by the name of its kind; `more` is added to its JSON document."""
     if as_json:
         from offsetwise.files import FORMAT_VERSION
 

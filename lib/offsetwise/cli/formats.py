@@ -1,4 +1,4 @@
-"""The commands about formats of files: their JSON Schemas, and what differs between two of one kind."""
+"""The commands about file formats: their JSON Schemas, and the differences between two files of one kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def schema(
         typer.Argument(help="migration, or checkpoint, plan, dry-run and every other kind of file or --json output."),
     ],
     *,
-    as_json: AsJson = False,  # noqa: ARG001 - a schema is JSON anyway; main() looks for it where errors are written
+    as_json: AsJson = False,  # noqa: ARG001 - a schema is JSON anyway; main() uses it for errors
 ) -> None:
     """Print the JSON Schema of one kind of file, or of what a command prints with --json."""
     from offsetwise import files

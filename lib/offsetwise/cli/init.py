@@ -72,7 +72,6 @@ def init(
 
 
 def _print(survey: Survey, out: Path, *, as_json: bool) -> None:
-    """Write what was found, what went wrong, and what comes next."""
     from offsetwise.cli import documents
 
     if as_json:
@@ -127,7 +126,6 @@ def _lines(survey: Survey) -> Iterator[str]:
 
 
 def _counted(names: Sequence[str]) -> str:
-    """Count names, and show the first ten."""
     from offsetwise.lookalikes import marked
 
     shown = ", ".join(map(marked, names[:10])) + (", …" if len(names) > 10 else "")

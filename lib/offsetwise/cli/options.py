@@ -31,12 +31,12 @@ def loaded(migration: Path | None) -> offsetwise.Migration | None:
 
 
 def require_one_choice(command: str, *, every: bool, wave: str | None, named: bool) -> None:
-    """Go on only where jobs are chosen in one way.
+    """Require that jobs are chosen in one way only.
 
     Args:
         command: The command.
-        every: Whether all jobs of the migration file are meant.
-        wave: The wave whose jobs are meant.
+        every: Whether all jobs of the migration file are chosen.
+        wave: The wave whose jobs are chosen.
         named: Whether jobs are named.
 
     Raises:
@@ -50,13 +50,13 @@ def require_one_choice(command: str, *, every: bool, wave: str | None, named: bo
 
 
 def seconds(text: str, *, option: str) -> float:
-    """Read a length of time.
+    """Parse a duration.
 
     >>> seconds("90m", option="--max-age")
     5400.0
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is not a duration.
     """
     match = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     if match is None:

@@ -1,4 +1,4 @@
-"""The commands of plans, where they are given a set of plans, or several jobs to draft."""
+"""The commands of plans for a set of plans, or for several jobs to draft."""
 
 from __future__ import annotations
 
@@ -40,26 +40,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """Which jobs of which migration are to be drafted."""
+    """The jobs to draft, and their migration."""
 
     migration: Path | None
     checkpoints: Sequence[str]
     groups: Sequence[str]
     every: bool
-    """All that the migration file names."""
+    """All jobs of the migration file."""
     wave: str | None
-    """All of a wave."""
+    """All jobs of a wave."""
 
     @property
     def are_several(self) -> bool:
-        """Whether a set of plans is asked for."""
         return self.every or self.wave is not None or len(self.checkpoints) + len(self.groups) > 1
 
     def require(self, targets: Sequence[str]) -> Path:
-        """Return the migration file of several jobs, if it is clear what is to be drafted.
+        """Return the migration file of several jobs, after checking the options.
 
         Raises:
-            UsageError: It is not.
+            UsageError: The options are incomplete or contradictory.
         """
         named = bool(self.checkpoints or self.groups)
         require_one_choice("draft", every=self.every, wave=self.wave, named=named)
@@ -74,7 +73,7 @@ class Jobs:
 
 
 def require_of_several(command: str, given: Mapping[str, object]) -> None:
-    """Refuse options that decide about one job or one plan, where several are given.
+    """Refuse options for one job or one plan if several are given.
 
     Args:
         command: The command.
@@ -94,7 +93,7 @@ def require_of_several(command: str, given: Mapping[str, object]) -> None:
 
 
 def require_set(command: str, *, keep_going: bool) -> None:
-    """Refuse to keep going where there is one plan.
+    """Refuse `--keep-going` with one plan.
 
     Raises:
         UsageError: `keep_going` is given.
@@ -107,7 +106,6 @@ def require_set(command: str, *, keep_going: bool) -> None:
 
 
 def no_target() -> UsageError:
-    """Return the error of a draft that names nothing to write."""
     return UsageError(
         "draft: expected --target, what the plan writes, found none. Nothing was drafted.",
         fix="Name one: --target spark-checkpoint writes a copy of a Spark checkpoint.",
@@ -115,7 +113,6 @@ def no_target() -> UsageError:
 
 
 def draft(request: Jobs, targets: Sequence[str], out: Path, *, as_json: bool, max_age_s: float, **how: Any) -> None:
-    """Draft several jobs into a folder; exit code 1 if one of them cannot be drafted."""
     from offsetwise.plan.sets.file import SET_FILE
     from offsetwise.plan.sets.several_jobs import target_of_each
 
@@ -167,7 +164,6 @@ def sign(
     verdict: Verdict,
     confirm: Sequence[str],
 ) -> bytes:
-    """Sign a set of plans; show of each what it is and what cannot be taken back."""
     from offsetwise.cli import render
     from offsetwise.plan import names, refusals
 
@@ -197,7 +193,7 @@ def apply(
     as_json: bool,
     **how: Any,
 ) -> bool:
-    """Apply the plans of a set one after the other, or try them; return whether a dry run would change anything."""
+    """Apply the plans of a set one after another, or preview them; return whether a dry run would change anything."""
     from offsetwise.cli.render import sets as rows
 
     chosen = _load(path, migration)
@@ -212,7 +208,7 @@ def apply(
 
 
 def rollback(path: Path, migration: Path | None, *, execute: bool, keep_going: bool, as_json: bool, **how: Any) -> None:
-    """Show what stands where the plans of a set were applied; with `execute` take them back, the last one first."""
+    """Show the state of a set's targets; with `execute` roll back its plans, the last one first."""
     from offsetwise.cli.render import sets as rows
 
     chosen = _load(path, migration)
@@ -235,7 +231,7 @@ def rollback(path: Path, migration: Path | None, *, execute: bool, keep_going: b
 
 
 def verify(path: Path, migration: Path | None, *, as_json: bool) -> None:
-    """Look whether what the plans of a set wrote is there; 5 if anything is different, 1 if one cannot be told."""
+    """Verify what the plans of a set wrote; exit with 5 if anything differs, with 1 if something is unknown."""
     from offsetwise import files
     from offsetwise.cli.render import applied as render_apply
     from offsetwise.cli.render import sets as rows
@@ -258,7 +254,7 @@ def verify(path: Path, migration: Path | None, *, as_json: bool) -> None:
 
 
 def drift(path: Path, migration: Path | None, *, as_json: bool) -> None:
-    """Show what has changed since the plans of a set were drafted; 3 if anything has, 1 if one cannot be told."""
+    """Show the drift of a set's plans; exit with 3 if there is any, with 1 if a plan cannot be checked."""
     from offsetwise.cli import documents
     from offsetwise.cli.render import sets as rows
 
@@ -284,7 +280,7 @@ def drift(path: Path, migration: Path | None, *, as_json: bool) -> None:
 
 
 def pack(path: Path, out: Path, *, migration: Path | None, approvals: Sequence[Path], trust: Sequence[Path]) -> None:
-    """Write the archive of a set, if whoever is trusted has approved all of its plans."""
+    """Write the archive of a set, if trusted people have approved all of its plans."""
     from offsetwise.approval import approved, policy_for, read_approval
     from offsetwise.config import ApprovalSettings
     from offsetwise.new_files import require_new, write_new

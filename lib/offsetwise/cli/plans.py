@@ -1,4 +1,4 @@
-"""The commands that draft plans, hold them against the clusters, and print them for other tools."""
+"""The commands that draft plans, compare them with the clusters, and export them for other tools."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ CheckpointVariable = Annotated[
 
 
 class DraftCommand(TyperCommand):
-    """`draft`, which still takes the options that have become keys of `--set`; the help does not list them."""
+    """`draft`, which still accepts options that have become keys of `--set`; the help does not list them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments with `--set key=value` in place of older options."""
+        """Parse the arguments with older options replaced by `--set key=value`."""
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
         if any(argument.startswith("--") and argument.partition("=")[0] not in own for argument in args):
-            # Only then is there something to look up: it loads every type of target.
+            # Only then, because the lookup loads every type of target.
             from offsetwise.plan import options
 
             args = options.with_settings(args)
@@ -122,7 +122,7 @@ def draft(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    """What is decided about one job, by the names of the options."""
+    """The decisions about one job, by the names of the options."""
 
     override: list[str]
     start: list[str]
@@ -141,7 +141,6 @@ class _Decided:
 
 
 def _drafted(jobs: plan_sets.Jobs, targets: list[str], out: Path, decided: _Decided, request: dict[str, Any]) -> Plan:
-    """Draft the plan of one job."""
     from offsetwise.new_files import require_new
     from offsetwise.plan import options
 
@@ -195,7 +194,6 @@ def _required(require: str | None, still_for: str | None, migration: Path | None
 
 
 def _decisions(decided: _Decided, author: str) -> dict[str, Any]:
-    """Return what a person decided, each with its reason."""
     from offsetwise.plan import options
 
     overrides, starts = decided.override, decided.start
@@ -217,7 +215,6 @@ def _repaired(
     editors: Sequence[str],
     values: dict[str, str],
 ) -> Plan:
-    """Draft a repair that asks no cluster."""
     from offsetwise.plan import options
 
     others, decided = options.of_engines(values)
@@ -281,7 +278,7 @@ def export(
     output: OutputOfPods = None,
     servers_env: ServersVariable = None,
     checkpoint_env: CheckpointVariable = None,
-    as_json: AsJson = False,  # noqa: ARG001 - main() looks for it where errors are written
+    as_json: AsJson = False,  # noqa: ARG001 - main() uses it for errors
 ) -> None:
     """Print positions as where a new job starts, for Kafka's tool, or as the patch for an operator of Kubernetes.
 
@@ -320,7 +317,6 @@ def _require_form(form: str, known: Sequence[str]) -> None:
 
 
 def _stated(**options: str | None) -> dict[str, str]:
-    """Return the options that were given."""
     return {key: value for key, value in options.items() if value is not None}
 
 
@@ -343,7 +339,7 @@ def _require_resource(name: str | None, *, given: bool, by_operator: bool) -> No
 
 
 def _packed(path: Path, out: Path, *, migration: Path | None, approvals: list[Path], trust: list[Path]) -> None:
-    """Write the archive of a plan whose approvals count for those whom the migration file and the options trust."""
+    """Write the archive of a plan with the approvals that count for those trusted by file and options."""
     from offsetwise.approval import approved, policy_for, read_approval
     from offsetwise.config import ApprovalSettings
     from offsetwise.new_files import require_new, write_new

@@ -1,4 +1,4 @@
-"""The commands that serve: the console, its audit log, and the sampler of the lag."""
+"""The commands for long-running services: the console, its audit log, and the sampler of the lag."""
 
 from __future__ import annotations
 

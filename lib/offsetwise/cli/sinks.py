@@ -1,4 +1,4 @@
-"""The command that shows what a job's sinks have left open."""
+"""The command that shows the open transactions of a job's sinks."""
 
 from __future__ import annotations
 

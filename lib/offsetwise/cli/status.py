@@ -1,4 +1,4 @@
-"""The command for many jobs: how far has each of them come, and what leads on?"""
+"""The command for many jobs: the state of each, and its next step."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _require_live_watch(snapshots: tuple[Path, Path] | None, metrics_port: int |
 
 @contextmanager
 def _metrics(port: int | None) -> Iterator[Callable[[Status], None]]:
-    """Serve the newest status as metrics, where a port is given; yield what takes the newest."""
+    """Serve the newest status as metrics, if a port is given; yield the function that updates it."""
     if port is None:
         yield lambda _: None
         return
@@ -121,7 +121,6 @@ def _metrics(port: int | None) -> Iterator[Callable[[Status], None]]:
 
 
 def _show(status: Status, *, as_json: bool) -> None:
-    """Show every job, what its wave waits for, and what is wrong with the whole."""
     from offsetwise import files
     from offsetwise.cli.render import findings, new_table, print_table, verdict
     from offsetwise.wording.status import STATE, answer
@@ -147,7 +146,7 @@ def _show(status: Status, *, as_json: bool) -> None:
 
 
 def _show_look(status: Status, *, before: dict[str, JobState], update: Callable[[Status], None], as_json: bool) -> None:
-    """Show one of many looks: with JSON a line, else a line for each job that is in another state than before."""
+    """Show one of many looks: with JSON as a line, else a line for each job whose state has changed."""
     from offsetwise import files
     from offsetwise.cli.render import verdict
     from offsetwise.wording.status import STATE, answer
@@ -167,14 +166,12 @@ def _show_look(status: Status, *, before: dict[str, JobState], update: Callable[
 
 
 def _of_watch(still_for: str | None, *, keep_going: bool, logs: bool) -> dict[str, Any]:
-    """Return what a watch is told beside how often it looks."""
     still_for_s = None if still_for is None else seconds(still_for, option="--still-for")
     given = {"still_for_s": still_for_s, "keep_going": keep_going}
     return given | ({"heard_logs": _show_logs} if logs else {})
 
 
 def _show_logs(judged: Cutover) -> None:
-    """Show a look at the old logs as a line."""
     from offsetwise import files
 
     typer.echo(files.dump(judged, indent=None), nl=False)

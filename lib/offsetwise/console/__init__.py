@@ -1,1 +1,1 @@
-"""The console: Streamlit screens over the same verbs as the command line. It only ever reads."""
+"""The console: Streamlit screens over the same functions as the command line. It writes to no cluster or checkpoint."""

@@ -1,8 +1,8 @@
-"""The answers of this process: those held in memory, and those being read in the background.
+"""The answers of this process: those in memory, and those being read in the background.
 
-Streamlit runs a page again at every click. Nothing here contacts a cluster, starts Spark or opens a file on such a
-rerun: a question is asked when a person wants its answer, in a thread of its own, and the answer is then held. Two
-sessions with the same question share one reading, and leaving the page does not stop it.
+Streamlit reruns a page at every click. Such a rerun contacts no cluster, starts no Spark and opens no file: a question
+is read in its own thread when a person asks for its answer, and the answer is then kept in memory. Two sessions with
+the same question share one reading, and leaving the page does not stop it.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ Found = TypeVar("Found")
 About = TypeVarTuple("About")
 
 READERS: Final = 4
-"""Questions answered at the same time: one for each cluster, and two that may wait for Spark."""
+"""Questions read at the same time: one for each cluster, and two that may wait for Spark."""
 PACE_S: Final = 2.0
-"""How long a step goes on before its pace tells when it ends."""
+"""Minimum running time of a step before its pace is used to estimate when it ends."""
 
 MOST_COMPARISONS: Final = 1_000
-"""Held beyond `HELD_ANSWERS` where a migration has as many jobs: the Overview shows the verdict of each."""
+"""Maximum number of comparisons kept, one for each job of a live migration: the Overview shows their verdicts."""
 Comparisons: TypeAlias = Iterator[tuple[Subject, Comparison | OffsetwiseError]]
 
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[Answer]):
-    """A verb of the reader about one migration. Equal questions share their answer."""
+    """A method of the reader and its arguments. Equal questions share their answer."""
 
     verb: str
     migration: str
     about: tuple[Hashable, ...]
     edition: int
-    """Of what it follows from: with another one, it is another question."""
+    """Version of what the answer is derived from; another version makes another question."""
 
     @staticmethod
     def of(
@@ -62,10 +62,10 @@ class Question(Generic[Answer]):
 class CachedAnswer(Generic[Answer]):
     id: int
     at: datetime
-    """When reading it ended, UTC."""
+    """When the reading ended, UTC."""
     value: Answer
     took_s: float | None = None
-    """How long reading it took, in seconds; None where nobody waited for it."""
+    """Duration of the reading in seconds; None if nobody waited for it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,15 +74,15 @@ class Reading(Generic[Answer]):
     steps: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
     """Done and total by step, in the order in which the steps began."""
     stopped: threading.Event = field(default_factory=threading.Event)
-    """Set when a person no longer wants the answer."""
+    """Set when a person stops the reading."""
     began_s: float = field(default_factory=time.monotonic)
-    """When it began, on the monotonic clock."""
+    """Start, on the monotonic clock."""
     took_before_s: float | None = None
-    """How long the reading before it took; None if there was none, or its answer is no longer held."""
+    """Duration of the previous reading; None if there was none or its answer is no longer in memory."""
     _steps_began_s: dict[str, float] = field(default_factory=dict)
 
     def report(self, step: str, done: int, total: int) -> None:
-        """Take a progress report of the workflow.
+        """Record a progress report of the workflow.
 
         Raises:
             StoppedError: A person stopped the reading.
@@ -93,11 +93,10 @@ class Reading(Generic[Answer]):
         self.steps[step] = (done, total)
 
     def elapsed_s(self) -> float:
-        """Return the seconds since it began."""
         return time.monotonic() - self.began_s
 
     def remaining_s(self, step: str) -> float | None:
-        """Return the seconds until a step ends at its pace; None where too little of it is done to tell."""
+        """Return the estimated seconds until a step ends; None if too little of it is done for an estimate."""
         done, total = self.steps[step]
         elapsed_s = time.monotonic() - self._steps_began_s[step]
         if not 0 < done < total or elapsed_s < PACE_S:
@@ -106,7 +105,7 @@ class Reading(Generic[Answer]):
 
     @property
     def error(self) -> BaseException | None:
-        """What it failed with; None while it goes on."""
+        """The exception that ended the reading; None while it runs or if it succeeded."""
         return self.outcome.exception() if self.outcome.done() else None
 
 
@@ -114,9 +113,9 @@ class Answers:
     """The answers of one process, shared by all its sessions.
 
     Args:
-        reader: Where data comes from.
-        admit: Called at every question, and raises if whoever asks may not: a page that offers what it should not
-            gets nothing.
+        reader: Source of the data.
+        admit: Called at every question; raises if the person may not see the answer, so that a page cannot reveal it by
+            mistake.
     """
 
     def __init__(self, reader: Reader, admit: Callable[[], None] = lambda: None) -> None:
@@ -136,7 +135,7 @@ class Answers:
         return question.verb not in LIVE_ONLY and question.migration in self._recorded
 
     def cached(self, question: Question[Answer]) -> CachedAnswer[Answer] | None:
-        """Return the answer in memory, reading it only if it is a recorded one."""
+        """Return the answer in memory; read it only if it is recorded."""
         self._admit()
         with self._lock:
             result = self._cached.get(question)
@@ -170,22 +169,22 @@ class Answers:
     def known(
         self, questions: Iterable[Question[Answer]]
     ) -> list[tuple[CachedAnswer[Answer] | None, Reading[Answer] | None]]:
-        """Return, for each of many questions, the answer in memory and the last reading; see `held` and `reading`.
+        """Return the answer in memory and the last reading of each question; see `cached` and `reading`.
 
-        Whether the person may look is asked once. A recorded answer is not read.
+        Access is checked once for all questions. Recorded answers are not read.
         """
         self._admit()
         with self._lock:
             return [(self._cached.get(question), self._readings.get(question)) for question in questions]
 
     def stop(self, question: Question[Any]) -> None:
-        """Stop the reading that is under way at its next progress report; what was held before is kept."""
+        """Stop the running reading at its next progress report; the previous answer stays in memory."""
         reading = self.reading(question)
         if reading is not None:
             reading.stopped.set()
 
     def end(self) -> None:
-        """Stop all readings and begin none: the process, which waits for them, is about to end."""
+        """Stop all readings and accept no new ones: the process waits for them before it ends."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             for reading in self._readings.values():
@@ -247,7 +246,7 @@ class Answers:
 
 
 def comparing_all(migration: str) -> Question[int]:
-    """Return the question whose answer is how many subjects of a migration were compared, or could not be."""
+    """Return the question that compares all jobs; its answer is how many were compared or failed."""
     return Question(Reader.comparisons.__name__, migration, (), 0)
 
 
@@ -270,7 +269,7 @@ def current() -> Answers:
     """Return the answers of this process.
 
     Raises:
-        ConfigError: `launch` did not run, and a migration file that the environment names cannot be used.
+        ConfigError: `launch` did not run, and a migration file named in the environment cannot be used.
     """
     with _current_lock:
         if not _current:

@@ -1,7 +1,7 @@
-"""The board that a page asks, and who asks it: the console's own plans, or those of the demonstration.
+"""The board that a page uses, and the person who uses it: the console's own plans, or those of the demonstration.
 
-Whoever plays a part of the demonstration meets the demonstration's board, which knows its own people and the bundled
-sample only. Everybody else meets the board on the store that the operator named, as whom the identity provider says.
+A person who plays a role in the demonstration uses the demonstration's board, which has its own people and only the
+bundled sample. Everybody else uses the board on the operator's store, as the person whom the identity provider names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from offsetwise.store.reviews import Reviews
 from offsetwise.store.store import open_store
 
 PART: Final = "play"
-"""Of the part that somebody plays in the demonstration: in the URL and in the session."""
+"""Key of the role that somebody plays in the demonstration, in the URL and in the session."""
 _NOBODY: Final = "nobody"
 PARTS: Final = (Role.AUTHOR, Role.REVIEWER, Role.VIEWER)
 SET_UP: Final = (
@@ -38,14 +38,14 @@ SET_UP: Final = (
     "Say who is author and who is reviewer in an access file, and name the key there as `decisions.key`.",
     "Start it with `offsetwise console --access access.yaml`; docs/sign-in.md shows every file.",
 )
-"""What an operator does before plans can be decided about here."""
+"""What an operator sets up before plans can be decided here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
     board: Board
     person: Person | None
-    """None for nobody signed in, who may still look where sign-in is optional."""
+    """None if nobody is signed in; they may still look where sign-in is optional."""
 
     @property
     def demo(self) -> bool:
@@ -85,24 +85,24 @@ def _of_store() -> Reviews:
 
 
 def _of_this_process() -> Reviews:
-    """Keep the demonstration's plans until the console ends: it is tried out, and leaves nothing behind."""
+    """Open a temporary store for the demonstration's plans; it is deleted when the console ends."""
     folder = tempfile.TemporaryDirectory(prefix="offsetwise-demo-", ignore_cleanup_errors=True)
     _folders.append(folder)
     return open_store(f"sqlite:///{Path(folder.name) / 'demo.sqlite'}").reviews
 
 
 def use(reviews: Callable[[], Reviews], demo_reviews: Callable[[], Reviews] = _of_this_process) -> None:
-    """Keep plans here in this process from now on.
+    """Set the stores that this process keeps plans in.
 
     Args:
-        reviews: Opens where plans are kept. Called when somebody first needs it.
-        demo_reviews: Opens where those of the demonstration are kept.
+        reviews: Opens the store of plans. Called when it is first needed.
+        demo_reviews: Opens the store of the demonstration's plans.
     """
     _boards[:] = [_Boards(reviews, demo_reviews)]
 
 
 def playing() -> Role | None:
-    """Return the part that the person plays in the demonstration; None for none, and for who may not look."""
+    """Return the role that the person plays in the demonstration; None if they play none or may not view it."""
     if not identity.allowed():
         return None
     said = st.session_state.get(PART) or st.query_params.get(PART)
@@ -120,7 +120,7 @@ def keep_in_address() -> None:
 
 
 def offers_demonstration() -> bool:
-    """Return whether the demonstration is offered: not where people sign in, or a migration of one's own is open."""
+    """Return whether to offer the demonstration: only without sign-in and while all open migrations are samples."""
     return not identity.providers() and all(offered.recorded for offered in answers.current().offered)
 
 
@@ -129,7 +129,7 @@ def play(part: Role | None) -> None:
 
 
 def board() -> Board | None:
-    """Return the board of this session; None where nobody can sign in, and no part is played.
+    """Return the board of this session; None if nobody can sign in and no role is played.
 
     Raises:
         StoreError: The store cannot be used.
@@ -141,7 +141,7 @@ def board() -> Board | None:
 
 
 def person() -> Person | None:
-    """Return who asks: a person of the demonstration, else whom the identity provider signed in. None for nobody."""
+    """Return the person of this session, played in the demonstration or signed in; None for neither."""
     part = playing()
     return identity.signed_in() if part is None else demo_people(datetime.now(UTC))[part]
 
@@ -165,10 +165,10 @@ def not_set_up() -> None:
 
 
 def offer_parts(sentence: str) -> None:
-    """Draw a button per part of the demonstration.
+    """Draw a button for each role of the demonstration.
 
     Args:
-        sentence: The sentence above them. Markdown, names escaped.
+        sentence: Text above the buttons. Markdown, names escaped.
     """
     people = demo_people(datetime.now(UTC))
     with st.container(border=True):

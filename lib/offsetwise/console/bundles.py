@@ -1,4 +1,4 @@
-"""Review bundles that this console was started with: their comparison and snapshots, without asking a cluster."""
+"""Review bundles that this console was started with: their comparison and snapshots, without reading a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offsetwise.review.bundle import MAX_PACKED_BYTES, Bundle, open_bundle
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handed:
     name: str
-    """Of its file."""
+    """File name of the bundle."""
     data: bytes
     bundle: Bundle
 
@@ -43,12 +43,12 @@ class _WithoutFile(dict[str, Migration]):
 
 
 class BundleReader(Reader):
-    """Reads bundles beside migrations: their comparison and snapshots are there, and no cluster is asked.
+    """Reads bundles in addition to migrations: their comparison and snapshots are in them, and no cluster is read.
 
     Args:
         files: The migration files.
         handed: The bundles.
-        folders: As `Reader` takes them.
+        folders: As in `Reader`.
     """
 
     def __init__(self, files: tuple[Path, ...], handed: tuple[Handed, ...], folders: tuple[Path, ...] = ()) -> None:
@@ -94,8 +94,8 @@ def load(paths: Sequence[Path]) -> tuple[Handed, ...]:
     """Read bundles.
 
     Raises:
-        FileError: One cannot be read, is no bundle, or was changed since it was written.
-        PlanError: The plan in one contradicts itself.
+        FileError: A file cannot be read, is not a bundle, or has changed since it was written.
+        PlanError: The plan in a bundle contradicts itself.
     """
     return tuple(map(_load, paths))
 
@@ -120,7 +120,7 @@ def _load(path: Path) -> Handed:
 
 
 def reader(files: tuple[Path, ...], folders: tuple[Path, ...] = ()) -> Reader:
-    """Return what reads the migrations of these files, and the bundles that are offered.
+    """Return a reader of the migration files and of this process's bundles.
 
     Raises:
         ConfigError: A migration file cannot be used.

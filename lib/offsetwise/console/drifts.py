@@ -1,4 +1,4 @@
-"""What of plans is not as they require it any more, on live clusters and on those of a recording."""
+"""Drift of plans: what no longer matches their preconditions, on live clusters or in a recording."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class PlanOf:
 class PlansOf:
     digest: str
     plans: tuple[PlanOf, ...] = field(compare=False)
-    """In its order, all of one migration."""
+    """In the order given; all of one migration."""
 
 
 Drifts = tuple[tuple[str, tuple[Drift, ...] | OffsetwiseError], ...]
-"""By the digest of each plan, what is not as it requires it, or why that cannot be told."""
+"""By the digest of each plan: its drift, or the error that prevented the check."""
 
 
 def recorded(of: PlansOf) -> Drifts | None:
-    """Return what of plans of a bundled sample is not as its recording; None where one is of other clusters."""
+    """Return the drift of plans of a bundled sample against its recording; None if a plan is of other clusters."""
     samples: list[tuple[PlanOf, Bundled]] = []
     for version in of.plans:
         which = demo.sample_of(version.plan)
@@ -44,7 +44,7 @@ def recorded(of: PlansOf) -> Drifts | None:
 
 
 def live(migration: Migration, of: PlansOf, progress: Progress) -> Drifts:
-    """Look at the live clusters, reading each of them once for all plans.
+    """Compute the drift against the live clusters; each cluster is read once for all plans.
 
     Raises:
         ClusterError: A cluster cannot be read at all.

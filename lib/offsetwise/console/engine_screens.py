@@ -1,4 +1,4 @@
-"""The part of the screens that is an engine's own."""
+"""The engine-specific parts of the screens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class EngineScreen(Protocol):
 
     @property
     def draw(self) -> Callable[[Answers, Offered, str, Reading], None]:
-        """Draws its part of the Checkpoint screen: below the restart and its banners."""
+        """Draws its part of the Checkpoint screen, below the restart and its banners."""
 
     @property
     def facts(self) -> Callable[[Checkpoint], None]:
@@ -27,7 +27,7 @@ class EngineScreen(Protocol):
 
 
 def screen_of(engine: str) -> EngineScreen:
-    """Return what draws an engine's part of the screens; that of others draws where each partition continues.
+    """Return the module that draws an engine's part of the screens; the default draws where each partition resumes.
 
     Raises:
         VersionError: This release has no engine of that name.

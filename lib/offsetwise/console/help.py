@@ -1,4 +1,4 @@
-"""The Help screen: the documents under `docs/`, the glossary and the codes, beside the pages that use them."""
+"""The Help screen: the documents under `docs/`, the glossary and the codes, next to the pages that use them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _DEEPEST: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A stretch of a document: Markdown, or an example to copy."""
+    """A piece of a document: Markdown, or an example to copy."""
 
     text: str
     example: bool
@@ -128,7 +128,7 @@ def _results(words: str) -> None:
 
 
 def search(words: str) -> dict[str, str]:
-    """Return the parts of Help that have all the words, each with the first line that has one of them.
+    """Return the parts of Help that contain all the words, each with the first line that contains one of them.
 
     >>> list(search("space marks its row"))
     ['Keyboard']
@@ -223,7 +223,8 @@ def _shown(name: str, *, beyond: str = "") -> None:
 def _pieces(pieces: Sequence[Part], *, beyond: str = "") -> None:
     for part in pieces:
         if part.example:
-            # Streamlit highlights in colours too pale to read, and a line that scrolls is out of the keyboard's reach.
+            # Streamlit's highlight colours have too little contrast, and a scrolling line is out of the keyboard's
+            # reach.
             st.code(part.text, language=None, wrap_lines=True)
         else:
             st.markdown(part.text.strip().removeprefix(beyond))
@@ -231,14 +232,14 @@ def _pieces(pieces: Sequence[Part], *, beyond: str = "") -> None:
 
 @lru_cache(maxsize=64)
 def document(name: str, part: str | None = None) -> tuple[Part, ...]:
-    """Return a document in its pieces, its title left out and its headings below that of the page, or of the finding.
+    """Return a document in pieces, without its title, with its headings one or two levels deeper to fit the page.
 
-    Links to a finding lead to it on this page; of links to other documents only the words stay, and of pictures of
-    the console nothing.
+    Links to findings lead to this page; of links to other documents only the text stays, and pictures of the console
+    are left out.
 
     Args:
-        name: Of the file.
-        part: The heading of the only part that is wanted; empty for what stands before the first heading.
+        name: Name of the file without `.md`.
+        part: Heading of the only part to return; empty for the text before the first heading; None for all.
 
     Raises:
         OSError: There is no such document.
@@ -246,7 +247,7 @@ def document(name: str, part: str | None = None) -> tuple[Part, ...]:
     text = (_DOCS / f"{name}.md").read_text(encoding="utf-8")
     body = text.split("\n", 1)[1] if text.startswith("# ") else text
     body = body if part is None else _cut(body, part)
-    # What a group matched stands between what lies around it: prose, example, prose, …
+    # The split alternates: prose, example, prose, …
     pieces = enumerate(_FENCE.split(body))
     deeper = r"\1# " if name.startswith("findings/") else r"\1 "
     parts = [Part(text=piece if at % 2 else _prose(piece, deeper), example=at % 2 == 1) for at, piece in pieces]
@@ -292,7 +293,7 @@ _DOCUMENTS: Final = {
     "Cutover": "status",
     "Sign-in": "sign-in",
 }
-"""Documents by the titles that their parts of Help have."""
+"""Documents by the titles of their parts of Help."""
 _TOPICS: Final[Mapping[str, Callable[[], None]]] = {
     "Start": _start,
     FINDINGS: _findings,
@@ -311,4 +312,4 @@ _PAGES: Final = {
     "Cutover": ("Cutover", "The Cutover page"),
     "Audit": ("Approving", "The audit log without the console"),
 }
-"""By page: the document about it by its title, and which part of that."""
+"""By page: the title of its document, and the part of it that is about the page."""

@@ -1,4 +1,4 @@
-"""What the browser may pick: the migrations of this process, by name, and what each is about."""
+"""What the browser can choose: the migrations of this process, by name, and what each contains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from offsetwise.review.exports import Destination, destination_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """A migration that the browser may pick, by name only."""
+    """A migration that the browser can choose, by name only."""
 
     name: str
     old: str
@@ -25,15 +25,15 @@ class Offered:
     recorded: bool
     """Whether it is the bundled sample, whose answers were recorded and need no cluster."""
     sinks: tuple[tuple[Subject, str], ...] = ()
-    """Checkpoints whose sink's cluster is stated, each with what a plan that only ends its transactions moves."""
+    """Checkpoints whose sink's cluster is configured, each with `moves` of a plan that only ends its transactions."""
     destination: Destination = field(default_factory=Destination)
-    """Where its plans are applied; of a bundle nothing is known."""
+    """Where its plans are applied; empty for a bundle."""
     may_be_one: bool = False
-    """Whether both clusters may be one, as with positions that stay in their stream."""
+    """Whether both clusters may be the same, as with positions that stay in their stream."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """The words of the old cluster's stream, by Kafka's."""
+    """The terms of the old cluster's stream, by Kafka's."""
     folder: str | None = None
-    """Where its comparisons, plans, approvals and receipts lie; None where that is not known."""
+    """Folder of its comparisons, plans, approvals and receipts; None if it is not known."""
     ends_watched: bool = False
     """Whether the ends of the old cluster's logs can be watched."""
     waves: tuple[tuple[str, tuple[Subject, ...]], ...] = ()
@@ -41,7 +41,7 @@ class Offered:
 
     @property
     def is_of_many(self) -> bool:
-        """Whether it is spoken of as a whole first: a migration of one's own, of several jobs."""
+        """Whether the whole is shown first: it is not a sample and has several jobs."""
         return not self.recorded and len(self.subjects) > 1
 
     def waves_of(self, subject: Subject) -> tuple[str, ...]:

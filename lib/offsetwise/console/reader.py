@@ -1,4 +1,4 @@
-"""The verbs of the library by name of migration: the layer between a page and the library."""
+"""The library's functions by name of migration: the layer between the pages and the library."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ MIGRATIONS_VARIABLE: Final = "OFFSETWISE_MIGRATIONS"
 """Names the migration files of this process, separated as in PATH. `launch` sets it."""
 
 HELD_ANSWERS: Final = 16
-"""Answers of each kind kept in memory; the one not looked at for longest goes first."""
+"""Answers of each kind kept in memory; the least recently used is dropped first."""
 
 
 class Reader:
-    """Reads through the same verbs as the command line: a migration by its name, a bundled sample from its recording.
+    """Reads migrations by name with the same functions as the command line, and bundled samples from their recordings.
 
     Args:
         files: The migration files; the bundled samples are always offered before them.
-        folders: Of each file, the folder with the comparisons, plans, approvals and receipts of its migration; files
+        folders: For each file, the folder with the comparisons, plans, approvals and receipts of its migration; files
             beyond have none.
     """
 
@@ -80,7 +80,7 @@ class Reader:
         self._samples = {f"{workflow.sample(which).name} (sample)": which for which in Bundled}
         self._migrations: dict[str, Migration] = {name: workflow.sample(which) for name, which in self._samples.items()}
         self._sources: dict[str, tuple[Path, Path | None]] = {}
-        """The migration file of each that can be asked, and the folder of what commands have written for it."""
+        """The migration file of each live migration, and the folder that commands write to for it."""
         for file, migration in zip(files, workflow.load_migrations(files), strict=True):
             name = free_name(migration.name, set(self._migrations))
             self._migrations[name] = migration
@@ -101,7 +101,7 @@ class Reader:
         )
 
     def comparison(self, migration: str, subject: Subject, progress: Progress) -> Comparison:
-        """Compare on the live clusters; of the sample, give what was recorded with it."""
+        """Compare on the live clusters; for the sample, return the recorded comparison."""
         if migration in self._samples:
             return workflow.sample_comparison(subject.name, self._samples[migration])
         with self._spark.in_use():
@@ -110,7 +110,7 @@ class Reader:
         return self._observations.keep(migration, subject, comparison)
 
     def comparisons(self, migration: str, progress: Progress) -> Iterator[tuple[Subject, Comparison | OffsetwiseError]]:
-        """Compare all subjects of a migration at once; give each as soon as it is ready, or why it cannot be read."""
+        """Compare all subjects of a migration; yield each comparison, or its error, as soon as it is ready."""
         jobs = self._migrations[migration]
         with self._spark.in_use():
             for comparison in workflow.compare_all(jobs, progress=progress):
@@ -168,9 +168,9 @@ class Reader:
     def sink_transactions(
         self, migration: str, name: str, topics: tuple[str, ...], progress: Progress
     ) -> SinkTransactions:
-        """Look at the transactions of a checkpoint's sinks on their cluster, and at those of more topics there.
+        """Read the transactions of a checkpoint's sinks on their cluster, and those of further topics there.
 
-        Of the sample, decide from what was recorded with it.
+        For the sample, decide from its recording.
         """
         return workflow.sink_transactions(
             self._migrations[migration],
@@ -184,7 +184,7 @@ class Reader:
     def settled(self, migration: str, subject: Subject, request: DraftRequest, progress: Progress) -> Plan:
         """Draft a plan that only ends transactions of a checkpoint's sinks, from a new look at their cluster.
 
-        Of the sample, from what was recorded with it, and at that time: the transactions have timed out since.
+        For the sample, draft from its recording and at its time: the transactions have timed out since.
         """
         sink = self._sink_snapshot(migration)
         now = time_of(datetime.now(UTC)) if sink is None else sink.looks.taken_at
@@ -217,7 +217,7 @@ class Reader:
         return checkpoint if at_ms is None else replace(checkpoint, details=checkpoint.details.recorded(at_ms))
 
     def drift(self, migration: str, of: PlanOf, progress: Progress) -> tuple[Drift, ...]:
-        """Report what is not as a plan requires it.
+        """Return what no longer matches a plan's preconditions.
 
         Raises:
             ConfigError: This console was started without the plan's migration.
@@ -231,7 +231,7 @@ class Reader:
             return workflow.drift(plan, definition, progress=progress)
 
     def drift_of_set(self, migration: str, of: PlansOf, progress: Progress) -> Drifts:
-        """Report, by the digest of each plan of a set, what is not as it requires it. Each cluster is read once.
+        """Return the drift of each plan of a set, by digest. Each cluster is read once.
 
         Raises:
             ConfigError: This console was started without the plans' migration.
@@ -277,7 +277,7 @@ class Reader:
         return partition_view(self._archive(migration), self._subject(migration, subject), key, window_ms)
 
     def warm_spark(self, migration: str) -> SparkNow | None:
-        """Start Spark for a migration with clusters, unless that was done; None for a recorded one."""
+        """Start Spark for a migration with clusters, unless it was started; None for a recorded one."""
         live = None if migration in self._samples else self._migrations.get(migration)
         return None if live is None else self._spark.open(live.spark)
 
@@ -292,7 +292,6 @@ class Reader:
         self._samplers.stop(migration)
 
     def status_watch(self, migration: str) -> WatchedStatus | None:
-        """Return what looks at a migration's jobs have shown; None where nobody asked to watch them."""
         return self._statuses.watched(migration)
 
     def watch_status(self, migration: str, still_for_s: float) -> None:
@@ -304,7 +303,7 @@ class Reader:
         self._statuses.stop(migration)
 
     def recorded_cutover(self, migration: str) -> tuple[RecordedLook, ...]:
-        """Return the looks of the cutover that was recorded with a sample; empty where none was."""
+        """Return the looks of the cutover that was recorded with a sample; empty if there is none."""
         if migration not in self._samples:
             return ()
         with self._lock:
@@ -343,7 +342,7 @@ class Reader:
 
 
 def reader_of_process() -> Reader:
-    """Read the migrations that this process was started with; without any, only the bundled samples.
+    """Return a reader of the migrations that this process was started with; without any, of the bundled samples only.
 
     Raises:
         ConfigError: A migration file cannot be used.
@@ -359,4 +358,4 @@ LIVE_ONLY: Final = frozenset(
         *(Reader.state_rows, Reader.drift, Reader.drift_of_set, Reader.draft_set, Reader.settled),
     )
 )
-"""Verbs that a bundled sample does not answer from its files, at once."""
+"""Methods that a bundled sample does not answer at once from its files."""

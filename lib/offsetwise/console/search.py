@@ -1,4 +1,4 @@
-"""What the search box finds: pages, jobs, topics and partitions of what was compared, findings, plans, and help."""
+"""What the search box finds: pages, jobs, compared topics and partitions, findings, plans, and help."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Pages = Sequence[tuple[str, str]]
 
 @st.fragment
 def draw(pages: Pages) -> None:
-    """Draw the search box. A fragment: what is typed draws nothing of the page again."""
+    """Draw the search box. A fragment: typing redraws nothing else on the page."""
     with guard.block("search"):
         words = search_box.typed()
         among = links(pages, answers.current()) if words else ways(pages, answers.current().offered)
@@ -51,9 +51,9 @@ def draw(pages: Pages) -> None:
 
 
 def matches(words: str, among: Iterator[SearchResult]) -> list[SearchResult]:
-    """Return copies of the links that have every word in their name or beside it: whose name begins with them first.
+    """Return copies of the links that contain every word; those whose name begins with them come first.
 
-    Without words, the first ones.
+    Without words, the first links.
     """
     query_words = words.lower().split()
     if not query_words:
@@ -64,7 +64,7 @@ def matches(words: str, among: Iterator[SearchResult]) -> list[SearchResult]:
 
 
 def _score(query_words: Sequence[str], link: SearchResult) -> int | None:
-    """Return how far from its name a link matches, 0 for its whole name; None where a word is missing."""
+    """Return the rank of a match, 0 for the whole name; None if a word is missing."""
     title = link["title"].lower()
     if not all(word in title or word in f"{link['kind']} {link['detail']}".lower() for word in query_words):
         return None
@@ -77,7 +77,7 @@ def _score(query_words: Sequence[str], link: SearchResult) -> int | None:
 
 
 def links(pages: Pages, answers: Answers) -> Iterator[SearchResult]:
-    """Yield everything that can be found, what is looked for most first.
+    """Yield everything that can be found, the most likely first.
 
     Reads nothing from a cluster: partitions are those of comparisons in memory, and of the samples.
     """
@@ -103,7 +103,7 @@ def ways(pages: Pages, migrations: Sequence[Offered]) -> Iterator[SearchResult]:
 def _partitions(answers: Answers, migration: Offered, subject: Subject) -> Iterator[SearchResult]:
     try:
         result = answers.cached(Question.of(Reader.comparison, migration.name, subject))
-    except OffsetwiseError:  # a recording that cannot be read: its page says so
+    except OffsetwiseError:  # a recording that cannot be read: its page shows the error
         return
     if result is not None:
         yield from _rows(result, migration.name, str(subject))
@@ -125,7 +125,7 @@ def _plans() -> Iterator[SearchResult]:
     try:
         current_board, person = board.board(), board.person()
         plans = () if current_board is None else current_board.plans(person)
-    except OffsetwiseError:  # Review and Audit say what is wrong with the store
+    except OffsetwiseError:  # Review and Audit show what is wrong with the store
         return
     for row in plans:
         detail = f"{row.moves} · {row.migration} · {row.state}"

@@ -17,9 +17,9 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.review.demo import demo_people
 
 LINE: Final = "top-line"
-"""Names the line for the page's styles."""
+"""Key of the line, used by the page's styles."""
 LOOK_S: Final = 5
-"""How often an open page looks for plans that arrived."""
+"""How often an open page looks for new plans."""
 _FRESH_S: Final = 2.0
 _COUNT: Final = "plans-waiting"
 
@@ -32,7 +32,7 @@ class _Count:
 
 
 def draw(pages: search.Pages) -> None:
-    """Draw the line, outside of the sidebar, which keeps the navigation only.
+    """Draw the line outside of the sidebar, which has the navigation only.
 
     Args:
         pages: Title and path of each page, for the search.
@@ -81,10 +81,10 @@ def _played(part: Role) -> None:
 
 
 def waiting() -> int:
-    """Count the plans that wait for the person of this session; 0 where nobody decides about plans here.
+    """Count the plans that wait for the person of this session; 0 if nobody decides about plans here.
 
     `guard.WAITING` keeps the number for the title of the window. The count is up to two seconds old: every rerun asks
-    for it. A store that cannot be read counts none; the pages that need it say so.
+    for it. A store that cannot be read counts as 0; the pages that need it show the error.
     """
     count = st.session_state[guard.WAITING] = _waiting()
     return count
@@ -114,6 +114,6 @@ def watch(shown: int) -> None:
 
 def _refresh(shown: int) -> None:
     with guard.block("waiting-count"):
-        # Where a sign-in has ended, a page that is drawn again takes away its fields, with what is typed in them.
+        # After a sign-out, redrawing the page would remove its fields, with the text typed into them.
         if waiting() != shown and board.person() is not None:
             st.rerun()

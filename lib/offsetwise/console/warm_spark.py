@@ -1,4 +1,4 @@
-"""Spark kept warm for the pages: started when a migration with clusters is opened, freed when nobody needs it."""
+"""Spark kept warm for the pages: started when a migration with clusters is opened, freed when idle."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from offsetwise.pipeline.start import SESSION_OPEN, can_be_installed, start_spar
 from offsetwise.progress import no_progress
 
 IDLE_S: Final = 900.0
-"""How long nothing may need Spark before it is freed."""
+"""Idle time after which Spark is freed."""
 
 
 class Warmth(StrEnum):
     ABSENT = "absent"
-    """It is not installed yet: what needs it first installs it."""
+    """Not installed yet: the first user installs it."""
     COLD = "cold"
-    """It was not started yet."""
+    """Not started yet."""
     STARTING = "starting"
     WARM = "warm"
     FREED = "freed"
-    """Nobody needed it for a while; what needs it starts it again."""
+    """Freed after being idle; the next user starts it again."""
     FAILED = "failed"
-    """It could not be started ahead; what needs it tries again, and tells why."""
+    """It could not be started ahead; the next user tries again, and reports the error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +53,14 @@ def _is_there() -> bool:
 
 
 class WarmSpark:
-    """The one session of this process, as the pages see it.
+    """The one Spark session of this process, as the pages see it.
 
     Args:
-        start: Starts Spark with these settings; returns when it is there.
+        start: Starts Spark with these settings; returns when it is up.
         end: Ends it.
-        is_there: Whether it is there, whoever started it.
-        is_missing: Whether PySpark is not installed yet, and would be by what needs it.
-        idle_s: How long nothing may need it before it is freed.
+        is_there: Returns whether it is up, whoever started it.
+        is_missing: Returns whether PySpark is not installed yet; the first user installs it.
+        idle_s: Idle time in seconds after which it is freed.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class WarmSpark:
         self._watched = False
 
     def open(self, settings: SparkSettings) -> SparkNow:
-        """Start Spark in the background if this process never had it, and say what it does now. Returns at once."""
+        """Start Spark in the background if this process never had it, and return its state. Returns at once."""
         if self._is_missing():
             return SparkNow(warmth=Warmth.ABSENT)
         with self._changed:
@@ -97,7 +97,7 @@ class WarmSpark:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep Spark while the block may need it. Where it is just being freed, wait for that."""
+        """Keep Spark while the block may need it. If it is just being freed, wait for that."""
         with self._changed:
             self._changed.wait_for(lambda: not self._freeing)
             self._users += 1
@@ -109,7 +109,7 @@ class WarmSpark:
                 self._note_there()
 
     def free_if_idle(self) -> bool:
-        """End Spark if nothing needed it for long enough, and say whether it is gone. Pages do not wait for it."""
+        """End Spark if it was idle for long enough, and return whether it was ended. Pages do not wait for it."""
         with self._changed:
             if self._busy() or self._left_s() > 0:
                 return False
@@ -130,7 +130,7 @@ class WarmSpark:
             self._start(settings)
         except OffsetwiseError as error:
             why = error.problem
-        except Exception as error:  # noqa: BLE001 - whoever needs Spark tries again and tells it in full
+        except Exception as error:  # noqa: BLE001 - the next user of Spark tries again and reports it
             why = type(error).__name__
         with self._changed:
             self._state = SparkNow(warmth=Warmth.FAILED, why=why) if why else SparkNow(warmth=Warmth.WARM)

@@ -22,14 +22,14 @@ rootLogger.level=WARN
 rootLogger.appenderRefs=stdout
 rootLogger.appenderRef.stdout.ref=STDOUT
 """
-"""Everything goes to stdout, and stdout to the service's log file."""
+"""All messages go to stdout, and stdout to the service's log file."""
 
 
 def free_ports(count: int) -> list[int]:
     """Return different loopback ports that nothing listens on at this moment.
 
-    They lie below the range from which systems take ports for outgoing connections, so that a broker can have
-    its port again when the lab comes up the next time.
+    They are below the range from which systems take ports for outgoing connections, so that a broker can use its port
+    again when the lab is started the next time.
     """
     results: list[int] = []
     while len(results) < count:

@@ -34,7 +34,7 @@ class ServiceStatus:
     bootstrap: str | None
     """None for a mirror."""
     topics: tuple[str, ...]
-    """What a mirror copies; empty for a broker."""
+    """The topics that a mirror copies; empty for a broker."""
     log: str
 
 
@@ -42,8 +42,8 @@ class ServiceStatus:
 class Lab:
     """Two single-node Kafka clusters, `old` and `new`, on loopback ports, and mirrors from old to new.
 
-    Everything lives in one folder: data, logs, configuration and `lab.json`, the state file. `Lab.at(folder)` is a
-    handle on whatever is there; `Lab.up(folder)` makes sure that it runs.
+    Everything is in one folder: data, logs, configuration and `lab.json`, the state file. `Lab.at(folder)` is a handle
+    on an existing lab; `Lab.up(folder)` starts what does not run.
     """
 
     directory: Path
@@ -54,7 +54,7 @@ class Lab:
 
     @classmethod
     def up(cls, directory: Path | str) -> Self:
-        """Make sure that both brokers run in `directory`; a broker that runs already is left alone.
+        """Start both brokers in `directory`; a broker that runs already is left alone.
 
         Raises:
             JavaError: Java is missing or too old.
@@ -85,7 +85,7 @@ class Lab:
         return self.directory / "logs" / f"{name}.log"
 
     def status(self) -> tuple[ServiceStatus, ...]:
-        """Return what runs, brokers first; empty if there never was a lab here."""
+        """Return the services and whether they run, brokers first; empty if there never was a lab here."""
         services = self._state.read().values()
         return tuple(
             ServiceStatus(
@@ -102,7 +102,7 @@ class Lab:
         )
 
     def down(self) -> None:
-        """Stop everything that runs here, mirrors first. The data stays, and `up` goes on with it."""
+        """Stop everything that runs here, mirrors first. The data stays, and `up` continues with it."""
         services = self._state.read()
         for name in sorted(services, key=lambda service_name: service_name in BROKERS):
             stop(services[name].process, grace_s=STOP_GRACE_S)
@@ -124,16 +124,16 @@ class Lab:
         name: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> str:
-        """Start a mirror from old to new and give its name; one that runs under this name is stopped first.
+        """Start a mirror from old to new and return its name; a running one with this name is stopped first.
 
-        A mirror that is started again under its old name goes on where it stopped. Under a new name it copies
-        everything again, which is how duplicates come about.
+        A mirror that is started again under its name continues where it stopped. Under a new name it copies everything
+        again, which creates duplicates.
 
         Args:
             policy: How topics are named on the new cluster.
             topics: Names or regular expressions of topics on the old cluster.
             name: The mirror's name; the policy's by default.
-            settings: Properties of `mm2.properties` that win over the lab's.
+            settings: Properties of `mm2.properties` that take precedence over the lab's.
 
         Raises:
             LabError: The brokers do not run.
@@ -162,19 +162,19 @@ class Lab:
 
         Args:
             name: The mirror's name.
-            kill: Kill it, so that what it copied last is not recorded and is copied again after a restart;
-                otherwise it stores its progress first, as when an operator stops it.
+            kill: Whether to kill it, so that the last copied records are not recorded and are copied again after a
+                restart; otherwise it stores its progress first, as when an operator stops it.
         """
         service = self._state.read().get(f"mirror-{name}")
         if service:
             stop(service.process, grace_s=0 if kill else STOP_GRACE_S)
 
     def wait_until_mirrored(self, topics: Sequence[str], *, mirror: str, timeout_s: float = 120) -> None:
-        """Wait until a mirror has copied, and recorded as copied, all there is in these topics of the old cluster.
+        """Wait until a mirror has copied all records of these topics of the old cluster, and recorded them as copied.
 
         Raises:
-            LabError: No such mirror was started, the time is over, or the mirror's process has ended; the partitions
-                that are behind are named.
+            LabError: No such mirror was started, the time is over, or the mirror's process has ended; the message names
+                the partitions that are behind.
         """
         service = self._state.read().get(f"mirror-{mirror}")
         if service is None:
@@ -197,7 +197,7 @@ class Lab:
             time.sleep(0.25)
 
     def sample(self) -> Path:
-        """Make the reference migration in this lab, or find it made already, and give its `migration.yaml`.
+        """Create the reference migration in this lab, unless it exists, and return its `migration.yaml`.
 
         Raises:
             LabError: The brokers do not run, or a step fails.
@@ -272,7 +272,7 @@ class Lab:
             )
 
     def _is_listening(self, service: Service) -> bool:
-        """Return whether this broker listens, and no other program that took its port while it started."""
+        """Return whether this broker listens, and not another program that took its port while it started."""
         address = ("127.0.0.1", service.port or 0)
         try:
             socket.create_connection(address, timeout=1).close()

@@ -21,19 +21,19 @@ class ConsumerReading:
     group: str
     bootstrap: str
     topics: tuple[str, ...]
-    """As the cluster calls them."""
+    """Names on the cluster that is read."""
     sink: JobSink
     most: int | None = None
     """Records after which it stops, once it has one of every partition; None: at the end of every log."""
     reset: str = "earliest"
-    """`auto.offset.reset`: `error` where the group has to have committed."""
+    """`auto.offset.reset`: `error` if the group must have committed."""
 
     def run(self) -> None:
         """Read, write to the sink, and commit.
 
         Raises:
             LabError: The broker did not answer in time.
-            KafkaException: It answered with an error, such as no commit of a partition.
+            KafkaException: It answered with an error, such as a partition without a commit.
         """
         with closing(Consumer(_settings(self.bootstrap, self.group, self.reset))) as consumer:
             consumer.subscribe(list(self.topics))
@@ -73,7 +73,7 @@ def run_all(readings: Iterable[ConsumerReading]) -> None:
 
 
 def commit(bootstrap: str, group: str, positions: Mapping[tuple[str, int], int]) -> None:
-    """Commit positions for a group that has no members, as a job does that keeps its positions elsewhere."""
+    """Commit positions for a group without members, as a job does that keeps its positions elsewhere."""
     offsets = [TopicPartition(topic, partition, offset) for (topic, partition), offset in positions.items()]
     with closing(Consumer(_settings(bootstrap, group, "error"))) as consumer:
         consumer.commit(offsets=offsets, asynchronous=False)
@@ -89,7 +89,7 @@ def has_committed(bootstrap: str, group: str, topics: Sequence[str]) -> bool:
 
 
 def last_serials(bootstrap: str, topics: Sequence[str]) -> set[str]:
-    """Return the serial of the last record of every partition of some topics that has a committed one.
+    """Return the serial of the last committed record of every partition of the topics that has one.
 
     Raises:
         LabError: The broker did not answer in time.

@@ -16,7 +16,7 @@ INSTALL: Final = (
 
 
 def find_java() -> str:
-    """Return the path of the `java` command, the one Spark would take: JAVA_HOME first, then the PATH.
+    """Return the path of the `java` command that Spark would use: JAVA_HOME first, then the PATH.
 
     Raises:
         JavaError: There is none, it does not run, or it is older than Java 17.
@@ -39,7 +39,7 @@ def find_java() -> str:
 
 
 def major_version(text: str) -> int | None:
-    """Read the major version from what `java -version` prints; None if there is none.
+    """Parse the major version in the output of `java -version`; None if there is none.
 
     >>> major_version('openjdk version "17.0.15" 2025-04-15')
     17

@@ -40,10 +40,10 @@ class SampleJob:
     spark: SparkSession
     bootstrap: str
     topics: str
-    """What the stateful query reads, separated by commas."""
+    """Topics of the stateful query, separated by commas."""
     copied_topic: str
     folder: Path
-    """Gets `checkpoints/orders`, `checkpoints/payments` and the queries' output."""
+    """Folder for `checkpoints/orders`, `checkpoints/payments` and the queries' output."""
 
     def count(self, *, fails: bool) -> None:
         counts = (

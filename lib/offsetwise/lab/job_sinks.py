@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 Output: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
-"""The serials of the records that were read; of a job with state by key, all that were ever read of the key."""
+"""The serials of the records that were read; for a job with state, all serials ever read, by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class JobSink:
     folder: Path
 
     def write(self, number: int, output: Output) -> None:
-        """Write what a batch or run came to. A batch that runs again replaces what it wrote before."""
+        """Write the output of a batch or run. A batch that runs again replaces its earlier output."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / f"{number:06}.json").write_text(json.dumps(output), encoding="utf-8")
 
@@ -37,18 +37,18 @@ class JobSink:
 
 @dataclass(frozen=True, slots=True)
 class FlinkSink:
-    """The folder that a job of Flink writes to: files of lines of JSON, which appear when a checkpoint is complete.
+    """The output folder of a Flink job: files of JSON lines, which appear when a checkpoint is complete.
 
-    Each line has the `serial` of a record; of a job with state also the `key`, and as `nth` how many records of that
-    key the job has counted, this one among them.
+    Each line has the `serial` of a record; for a job with state also the `key`, and as `nth` how many records of that
+    key the job has counted, including this one.
     """
 
     folder: Path
 
     def serials(self) -> tuple[str, ...]:
-        """Return the serial of every record that the job has counted, as often as it has.
+        """Return the serial of every record that the job has counted, as often as it was counted.
 
-        Of two records that a job counts as the same one of a key, as it does that has lost its state, one is missing.
+        If a job that has lost its state counts two records as the same one of a key, one of them is missing.
         """
         files = sorted(path for path in self.folder.glob("*") if path.is_file() and not path.name.startswith("."))
         lines = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]

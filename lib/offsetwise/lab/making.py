@@ -44,13 +44,13 @@ def admin_of(bootstrap: str) -> AdminClient:
 
 
 def create_topics(requested: Mapping[str, Sequence[NewTopic]]) -> str | None:
-    """Create topics, unless one of them is there already.
+    """Create topics, unless one of them exists already.
 
     Args:
         requested: By the bootstrap servers of a cluster, its new topics.
 
     Returns:
-        The name of a topic that is there; no topic was created then. None where all were created.
+        The name of an existing topic; no topic was created then. None if all were created.
     """
     admins = {bootstrap: admin_of(bootstrap) for bootstrap in requested}
     for bootstrap, topics in requested.items():
@@ -90,7 +90,7 @@ def _delivered(error: KafkaError | None, _message: object) -> None:
 
 
 def delete_before(bootstrap: str, starts: Iterable[TopicPartition]) -> None:
-    admin = admin_of(bootstrap)  # an answer comes only as long as its client is there
+    admin = admin_of(bootstrap)  # results arrive only as long as the client exists
     for deleted in admin.delete_records([*starts]).values():
         deleted.result(TIMEOUT_S)
 
@@ -106,9 +106,9 @@ def start_mirrors(
 
     Args:
         lab: A running lab.
-        topics: What each copies.
-        only_ended: Whether those are left alone that run.
-        settings: What is added to the configuration of each.
+        topics: The topics of each.
+        only_ended: Whether to leave running mirrors alone.
+        settings: Additional configuration of each.
     """
     running = {service.name for service in lab.status() if service.running}
     for policy, names in topics.items():
@@ -117,7 +117,7 @@ def start_mirrors(
 
 
 def write_migration(path: Path, body: Mapping[str, Any]) -> None:
-    """Write a migration file, whole or not at all."""
+    """Write a migration file atomically."""
     temporary_path = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     temporary_path.write_text(yaml.safe_dump(dict(body), sort_keys=False), encoding="utf-8")
     temporary_path.replace(path)

@@ -1,4 +1,4 @@
-"""A migration of 40 real jobs in three waves: queries of Spark and consumer groups, stopped on the old cluster."""
+"""A migration of 40 real jobs in three waves: Spark queries and consumer groups, stopped on the old cluster."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from offsetwise.lab.mirrors import Policy
 from offsetwise.lab.plan_of_jobs import TOPICS, JobKind, LabJob, LabTopic, Stop
 
 APPLIED: Final = "applied"
-"""The folder that `apply --output` is given, beside the migration file."""
+"""The folder for `apply --output`, next to the migration file."""
 _MIRRORED: Final = {
     Policy.IDENTITY: tuple(topic.name for topic in TOPICS.values() if not topic.renamed),
     Policy.DEFAULT: tuple(topic.name for topic in TOPICS.values() if topic.renamed),
 }
 _COMMITTED: Final = {"old.consumer.isolation.level": "read_committed"}
-"""The mirrors leave out what was aborted, which the jobs do not read either."""
+"""The mirrors skip aborted records, which the jobs do not read either."""
 
 
 def make_migration(lab: Lab, *, flink: FlinkFolder | None = None, said: Callable[[str], None] = lambda _: None) -> Path:
-    """Make the migration of 40 jobs, or find it made already; return its `migration.yaml`.
+    """Create the migration of 40 jobs, unless it exists; return its `migration.yaml`.
 
     Args:
         lab: A running lab without topics.
         flink: Runs some of the jobs; None leaves them to Spark.
-        said: Told what was done, with its duration, after each step.
+        said: Called with a description, including the duration, after each step.
 
     Raises:
         LabError: The brokers do not run, an earlier run was interrupted, a step fails, or there is a migration without
@@ -89,10 +89,10 @@ def is_made(path: Path) -> bool:
 
 
 def create_topics(lab: Lab) -> None:
-    """Create the topics of the old cluster, and on the new one those that others write to before the mirror does.
+    """Create the topics of the old cluster, and on the new one those that get other records before the mirror's.
 
     Raises:
-        LabError: One is there already.
+        LabError: A topic exists already.
     """
     polluted = [topic for topic in TOPICS.values() if topic.polluted]
     there = making.create_topics(
@@ -113,7 +113,7 @@ def _new(topic: LabTopic) -> NewTopic:
 
 
 def produce(lab: Lab, first: int, end: int) -> None:
-    """Write the records that have the numbers from `first` up to `end`, exclusive, to every topic of the old cluster.
+    """Write the records with the numbers from `first` to `end`, exclusive, to every topic of the old cluster.
 
     With transactions, `first` and `end` are multiples of `PER_TRANSACTION`.
     """
@@ -162,7 +162,7 @@ def jobs_of(lab: Lab) -> tuple[LabJob, ...]:
 
 
 def sink_of(lab: Lab, job: LabJob) -> JobSink:
-    """Return where a job writes what it counts, unless it is one of Flink."""
+    """Return the sink of a job that does not run on Flink."""
     return JobSink(lab.directory / flink_jobs.OUTPUT / job.file_name)
 
 
@@ -172,7 +172,6 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
 
 
 def _run(lab: Lab, jobs: Sequence[LabJob], folder: Path, run_flink: Callable[[], object], *, moved: bool) -> None:
-    """Run jobs on one of the clusters, those of Flink beside the others; then commit for the queries that do."""
     bootstrap = lab.new_bootstrap if moved else lab.old_bootstrap
     chosen = [
         queries.LabQuery(
@@ -212,10 +211,10 @@ def is_query(job: LabJob) -> bool:
 
 
 def run_on_new(lab: Lab, jobs: Sequence[LabJob]) -> tuple[LabJob, ...]:
-    """Run those of some jobs that have been moved on the new cluster, to the ends of their logs; return them.
+    """Run the moved jobs among `jobs` on the new cluster, to the ends of their logs; return them.
 
     Raises:
-        LabError: None of them has been moved, or the Flink of one is gone; or one could not be run.
+        LabError: None of them has been moved, the Flink of a job is gone, or a job could not be run.
     """
     folder = lab.directory / APPLIED
     moved = tuple(job for job in jobs if is_moved(lab, job))
@@ -252,7 +251,7 @@ def jobs_of_wave(lab: Lab, wave: str) -> tuple[LabJob, ...]:
 
 
 def migration_of(lab: Lab) -> dict[str, Any]:
-    """Return the migration file: what `init` finds, and what only people know."""
+    """Return the migration file: the results of `init`, and what only people know."""
     jobs = jobs_of(lab)
     return {
         "name": of.MIGRATION,

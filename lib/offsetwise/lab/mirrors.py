@@ -14,7 +14,7 @@ POLICIES: Final = {
 
 
 class Policy(StrEnum):
-    """How MirrorMaker names a topic on the new cluster: unchanged, or with `old.` before it."""
+    """How MirrorMaker names a topic on the new cluster: unchanged, or prefixed with `old.`."""
 
     IDENTITY = "identity"
     DEFAULT = "default"
@@ -57,7 +57,7 @@ _PROPERTIES: Final = {
     "old.offset.flush.interval.ms": "1000",
     "new.offset.flush.interval.ms": "1000",
 }
-"""The properties of every mirror; a name in braces stands for what differs between mirrors."""
+"""The properties of every mirror; a name in braces is a value that differs between mirrors."""
 
 
 def configuration(
@@ -65,9 +65,9 @@ def configuration(
 ) -> str:
     """Return the `mm2.properties` of one mirror.
 
-    Mirrors with different names know nothing of each other: each has its own Connect group and its own stored
-    offsets, so a second name over the same topic copies everything again. Only the mirror named `identity` emits
-    heartbeats. Offsets are stored every second, so that tests need not wait a minute for them.
+    Mirrors with different names are independent: each has its own Connect group and its own stored offsets, so a second
+    name over the same topic copies everything again. Only the mirror named `identity` emits heartbeats. Offsets are
+    stored every second, so that tests need not wait a minute for them.
 
     Args:
         name: The mirror's name inside the lab.
@@ -75,7 +75,7 @@ def configuration(
         topics: Topic names or regular expressions, as MirrorMaker reads them.
         old: Bootstrap servers of the source.
         new: Bootstrap servers of the target.
-        settings: Further properties, which win over the ones given here.
+        settings: Further properties, which take precedence over those of the lab.
     """
     values = {
         "heartbeats": "true" if name == Policy.IDENTITY else "false",

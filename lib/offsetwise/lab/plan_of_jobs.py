@@ -1,4 +1,4 @@
-"""The jobs and topics of the lab's migration: which there are, what each reads, and how each was stopped. Pure."""
+"""The jobs and topics of the lab's migration: what each job reads, and how it was stopped. Pure."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from enum import StrEnum
 from typing import Any, Final
 
 MIGRATION: Final = "forty-jobs"
-"""The name of the migration. The folder of a lab has either this one or that of the sample."""
+"""The name of the migration. A lab's folder has either this migration or the sample."""
 FIRST: Final = 60
 """Records of each partition when the jobs that are far behind stop."""
 SECOND: Final = 120
-"""When all others stop, except consumer groups that stop earlier."""
+"""Records of each partition when all others stop, except consumer groups that stop earlier."""
 END: Final = 140
-"""When the mirrors have copied everything: what lies behind `SECOND`, no job has read."""
+"""Records of each partition when the mirrors have copied everything: no job has read those after `SECOND`."""
 PER_TRANSACTION: Final = 10
 ABORTED_EVERY: Final = 4
 NATIVES: Final = 8
-"""Records that others than the mirror write to each partition of a polluted copy, at each of three times."""
+"""Foreign records in each partition of a polluted copy, at each of three times."""
 START_MS: Final = 1_740_988_800_000
 """2025-03-03 08:00 UTC, as in the lab's sample."""
 TICK_MS: Final = 1_500
 KEYS: Final = 7
 ROOT: Final = "checkpoints"
 MOVED: Final = "moved"
-"""The folder of the savepoints that jobs of Flink make on the new cluster."""
+"""The folder of the savepoints that jobs of Flink take on the new cluster."""
 SHARED_GROUP: Final = "audit-trail"
 
 
@@ -34,14 +34,14 @@ SHARED_GROUP: Final = "audit-trail"
 class LabTopic:
     name: str
     deleted: tuple[int, ...]
-    """By partition, how many records retention deletes before any job and the mirror begin, so that the offsets of the
-    copy are other ones. Of a topic with transactions whole ones."""
+    """By partition, how many records retention deletes before jobs and mirror begin, so that the copy has other
+    offsets. In a topic with transactions, whole transactions."""
     renamed: bool = False
-    """Whether the mirror puts `old.` before its name."""
+    """Whether the mirror prefixes its name with `old.`."""
     transactions: bool = False
     """Whether its records are written in transactions, of which some are aborted."""
     polluted: bool = False
-    """Whether others than the mirror write to its copy."""
+    """Whether its copy gets foreign records."""
 
     @property
     def copy(self) -> str:
@@ -49,7 +49,7 @@ class LabTopic:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """By partition, where its log starts once they are deleted; each transaction has a marker."""
+        """By partition, the log start after the deletion; each transaction has a marker."""
         return tuple(count + (count // PER_TRANSACTION if self.transactions else 0) for count in self.deleted)
 
 
@@ -70,14 +70,14 @@ TOPICS: Final = {
 
 class JobKind(StrEnum):
     CHECKPOINT = "checkpoint"
-    """A query of Spark, or a job of Flink, whose positions are in its checkpoint or savepoint."""
+    """A query of Spark, or a job of Flink, with positions in its checkpoint or savepoint."""
     GROUP = "group"
-    """A plain consumer, whose positions its group has committed."""
+    """A plain consumer, with positions committed by its group."""
 
 
 class Stop(StrEnum):
     DONE = "done"
-    """It had read all there was."""
+    """It had read all records."""
     PENDING = "pending"
     """Inside a batch that it had planned; nothing of that batch is in its sink."""
     BEHIND = "behind"
@@ -91,14 +91,14 @@ class LabJob:
     topics: tuple[str, ...]
     wave: str
     flink: bool = False
-    """Whether Flink runs it, and not Spark."""
+    """Whether it runs on Flink instead of Spark."""
     stateful: bool = False
     """Whether it counts by key, with state; others write each record as it is."""
     stop: Stop = Stop.DONE
     most: int | None = None
-    """How many records a consumer reads before it is stopped; None where it reads all there are."""
+    """How many records a consumer reads before it is stopped; None if it reads all."""
     commits_to: str | None = None
-    """The consumer group that a query commits its positions to, for those who watch its lag."""
+    """The consumer group that a query commits its positions to, so that its lag can be watched."""
 
     @property
     def subject(self) -> str:
@@ -118,7 +118,7 @@ CORE: Final = "core"
 REST: Final = "rest"
 WAVES: Final = (PILOT, CORE, REST)
 _STATEFUL: Final = ("count", "totals")
-"""How the names of queries with state end."""
+"""Suffixes of the names of queries with state."""
 _QUERIES: Final = {
     PILOT: ("orders-count", "orders-archive", "clicks-count", "payments-archive", "audit-archive"),
     CORE: (
@@ -137,7 +137,7 @@ _CONSUMERS: Final = {
     REST: ("stock-alerts", "views-alerts", "shipments-backfill", "orders+stock-sync", "clicks+views-sync"),
 }
 _OF_FLINK: Final = ("clicks-count", "orders-search", "orders+payments-totals")
-"""The queries that Flink runs instead of Spark, where there is a Flink: one of each wave."""
+"""The queries that run on Flink instead of Spark, if there is a Flink: one of each wave."""
 _PENDING: Final = "retry"
 _BEHIND: Final = "backfill"
 _SLOW: Final = ("mail", "sync")
@@ -190,7 +190,7 @@ class LabRecord:
     timestamp_ms: int
     key: str
     serial: str
-    """What no other record has."""
+    """Unique identifier of the record."""
     aborted: bool = False
 
     @property
@@ -199,10 +199,10 @@ class LabRecord:
 
 
 def records_of(topic: LabTopic, first: int, end: int) -> Iterator[LabRecord]:
-    """Yield the records of a topic that have the numbers from `first` up to `end`, exclusive, in each partition.
+    """Yield the records of a topic with the numbers from `first` to `end`, exclusive, in each partition.
 
-    Where the topic has transactions, each is `PER_TRANSACTION` numbers of all partitions; `first` and `end` are
-    multiples of that.
+    In a topic with transactions, each has `PER_TRANSACTION` numbers of all partitions; `first` and `end` are multiples
+    of that.
     """
     for number in range(first, end):
         aborted = topic.transactions and number // PER_TRANSACTION % ABORTED_EVERY == ABORTED_EVERY - 1
@@ -238,7 +238,7 @@ def waves_of_file() -> list[dict[str, Any]]:
 
 
 def traits_of(job: LabJob) -> dict[str, Any]:
-    """Return what only the people of a job can state about it, as the migration file's `job`."""
+    """Return what only people can state about a job, as the migration file's `job`."""
     if job.kind is JobKind.GROUP:
         return {"sink": "file", "tolerates_replay": False}
     if job.flink:

@@ -1,6 +1,6 @@
-"""Processes that outlive the command that started them, and are never mistaken for others.
+"""Processes that outlive the command that started them, identified safely.
 
-A process is known by its pid **and** its start time: a pid alone may belong to somebody else by the time it is
+A process is identified by its pid **and** its start time: the pid alone may belong to another process by the time it is
 stopped.
 """
 
@@ -22,7 +22,7 @@ POLL_S: Final = 0.05
 class Process:
     pid: int
     started: str
-    """When it was started, as the system says it; compared for equality only."""
+    """Its start time as reported by the system; compared for equality only."""
 
 
 def start(command: Sequence[str], *, log: Path) -> Process:
@@ -44,7 +44,7 @@ def is_alive(process: Process) -> bool:
 
 
 def stop(process: Process, *, grace_s: float) -> None:
-    """Ask the process to end, wait `grace_s`, then end it and its group by force. Does nothing if it is gone."""
+    """Ask the process to end, wait `grace_s`, then kill it and its group. Does nothing if it is gone."""
     if not is_alive(process):
         return
     os.kill(process.pid, signal.SIGTERM)
@@ -63,7 +63,7 @@ def _gone_within(process: Process, seconds: float) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return the start time of a process that runs, None if it has ended: from proc(5) on Linux, else from ps(1)."""
+    """Return the start time of a running process, None if it has ended: from proc(5) on Linux, else from ps(1)."""
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         try:

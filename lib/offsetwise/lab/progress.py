@@ -104,7 +104,7 @@ def _with_records(positions: Mapping[TopicAndPartition, int], *, bootstrap: str)
 
 
 def _consumer(bootstrap: str) -> closing[Consumer]:
-    """Return a reader that leaves no trace: it commits nothing and joins no group."""
+    """Return a consumer that commits nothing and joins no group."""
     return closing(
         Consumer(
             {

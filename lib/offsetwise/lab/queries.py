@@ -19,20 +19,20 @@ from offsetwise.pipeline.session import open_session
 
 AT_ONCE: Final = 4
 SETTINGS: Final = SparkSettings(master="local[2]")
-"""As the migration file states them, so that one process needs one session."""
+"""As in the migration file, so that one process needs one session."""
 PER_BATCH: Final = 130
-"""Records; every query has several batches before it stops."""
+"""Records per batch; every query has several batches before it stops."""
 _CONF: Final = {"spark.sql.shuffle.partitions": "1", "spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabQuery:
-    """One run of a query, to the end of the logs as they are when it starts."""
+    """One run of a query, to the ends of the logs at its start."""
 
     job: LabJob
     bootstrap: str
     topics: tuple[str, ...]
-    """As the cluster calls them."""
+    """Names on the cluster that is read."""
     checkpoint: Path
     sink: JobSink
     fails_in: int | None = None
@@ -42,7 +42,7 @@ class LabQuery:
         """Run it.
 
         Raises:
-            StreamingQueryException: It ended otherwise than was asked for.
+            StreamingQueryException: It ended in an unexpected way.
         """
         rows = self._rows(spark)
         query = (
@@ -94,7 +94,7 @@ def run_all(queries: list[LabQuery]) -> None:
     """Run queries, several at once.
 
     Raises:
-        StreamingQueryException: One ended otherwise than was asked for.
+        StreamingQueryException: A query ended in an unexpected way.
     """
     if not queries:
         return
@@ -119,7 +119,7 @@ def committed_positions(checkpoint: Path) -> dict[tuple[str, int], int]:
 
 @contextmanager
 def _configured(spark: SparkSession) -> Iterator[None]:
-    """Set what small queries need for as long as the block: a query keeps what was set when it began."""
+    """Set the configuration for small queries within the block: a query keeps the values from its start."""
     before = {key: spark.conf.get(key, None) for key in _CONF}
     for key, value in _CONF.items():
         spark.conf.set(key, value)

@@ -1,7 +1,7 @@
 """The records of the reference migration, the same in every lab.
 
-One order per partition and tick; everything else is laid over the same ticks. Every value except the identical
-ones of `beats` carries a serial that no other record has, so that tests know which record is which on both clusters.
+One order per partition and tick; everything else uses the same ticks. Every value except the identical ones of `beats`
+contains a unique serial, so that tests can identify records on both clusters.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PAYMENTS_PER_TRANSACTION: Final = 10
 ABORTED_EVERY: Final = 4
 PROFILES: Final = 40
 ONCE_EVERY: Final = 5
-"""Every fifth profile is written once and so outlives compaction."""
+"""Every fifth profile is written once and so survives compaction."""
 BEATS_PER_RUN: Final = 60
-"""How many records in a row are identical, timestamp included."""
+"""How many consecutive records are identical, timestamp included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,12 +24,12 @@ from offsetwise.lab.plan_of_jobs import MIGRATION
 
 WAIT_S: Final = 90
 STEPS: Final = (400, 500, 600, 700, 800, 900, 1050)
-"""Where `orders-0` ended when each committed batch was planned."""
+"""End of `orders-0` when each committed batch was planned."""
 PLANNED: Final = 1100
-"""Where it ended for the batch that was planned and never committed."""
+"""End of `orders-0` for the batch that was planned and never committed."""
 LOG_END: Final = 1200
 LOG_START: Final = 100
-"""By how much offsets differ: the mirrors start after older records were deleted."""
+"""Difference of the offsets: the mirrors start after older records were deleted."""
 TICKS_PER_FLUSH: Final = 40
 """One minute of record time: batches stay small, so that `profiles` gets segments that can be compacted."""
 GROUP: Final = "orders-etl"
@@ -54,11 +54,11 @@ MIRRORED: Final = {
 
 
 def make_sample(lab: Lab, *, said: Callable[[str], None] = lambda _: None) -> Path:
-    """Make the reference migration, or find it made already, and give its `migration.yaml`.
+    """Create the reference migration, unless it exists, and return its `migration.yaml`.
 
     Args:
         lab: A running lab.
-        said: Told what was done, with its duration, after each step.
+        said: Called with a description, including the duration, after each step.
 
     Raises:
         LabError: The brokers do not run, an earlier run was interrupted, or a step fails.
@@ -106,10 +106,10 @@ class _Stopwatch:
 
 
 def create_topics(lab: Lab) -> None:
-    """Create the sample's topics on the old cluster, and on the new one those that are not mirrored as they are.
+    """Create the sample's topics on the old cluster, and on the new one those that are not mirrored unchanged.
 
     Raises:
-        LabError: One is there already.
+        LabError: A topic exists already.
     """
     topics = [NewTopic(name, count, 1, config=config) for name, (count, config) in TOPICS.items()]
     stamped = NewTopic("audit", 1, 1, config={"message.timestamp.type": "LogAppendTime"})
@@ -123,7 +123,7 @@ def create_topics(lab: Lab) -> None:
 
 
 def produce(lab: Lab, first: int, end: int) -> None:
-    """Write the records of the ticks from `first` up to `end`, which is exclusive, to the old cluster."""
+    """Write the records of the ticks from `first` to `end`, exclusive, to the old cluster."""
     shared = {"bootstrap.servers": lab.old_bootstrap, "linger.ms": 5, "log_level": 2}
     producer = Producer(shared | {"enable.idempotence": True})
     for start in range(first, end, TICKS_PER_FLUSH):
@@ -164,10 +164,10 @@ def _wait_for_group(lab: Lab) -> None:
 
 
 def wait_until(lab: Lab, what: str, done: Callable[[], bool]) -> None:
-    """Wait for something, named as a message names it.
+    """Wait for a condition; `what` names it in the error.
 
     Raises:
-        LabError: It did not come to pass in time.
+        LabError: It was not met in time.
     """
     end = time.monotonic() + WAIT_S
     while not done():
@@ -216,7 +216,7 @@ def _job(lab: Lab) -> Iterator[Callable[[str], None]]:
         try:
             yield run
         finally:
-            with suppress(BrokenPipeError):  # it has ended, and what it was sent is still to be written
+            with suppress(BrokenPipeError):  # it has ended with unsent input
                 if process.stdin:
                     process.stdin.close()
 
@@ -227,7 +227,7 @@ def _tell(stdin: IO[str] | None, line: str) -> None:
             stdin.write(f"{line}\n")
             stdin.flush()
     except BrokenPipeError:
-        return  # it has ended; the missing answer says so
+        return  # it has ended, which the missing answer shows
 
 
 def migration_of(lab: Lab) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The lab's state file: what runs in a folder, so that a later command can find and stop it."""
+"""The lab's state file: the services in a folder, so that a later command can find and stop them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Service:
     """`old`, `new`, or `mirror-` and the mirror's name. Its folder inside the lab has the same name."""
     process: Process
     port: int | None = None
-    """Where the broker listens on 127.0.0.1; None for a mirror."""
+    """Port of the broker on 127.0.0.1; None for a mirror."""
     controller_port: int | None = None
     topics: tuple[str, ...] = ()
-    """What a mirror copies; empty for a broker."""
+    """The topics that a mirror copies; empty for a broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class StateFile:
     path: Path
 
     def read(self) -> dict[str, Service]:
-        """Return the recorded services by name; empty if the folder never held a lab.
+        """Return the recorded services by name; empty if the folder never contained a lab.
 
         Raises:
-            LabError: The file is not one that a lab wrote.
+            LabError: The file was not written by a lab.
         """
         try:
             body = json.loads(self.path.read_text(encoding="utf-8"))

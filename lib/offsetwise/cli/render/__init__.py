@@ -45,18 +45,16 @@ if TYPE_CHECKING:
 
 _STYLES: Final = {Tone.RIGHT: "green", Tone.WRONG: "bold red", Tone.CAREFUL: "yellow", Tone.UNKNOWN: "default"}
 ROOMY: Final = 100
-"""From so many columns on, headers stand on one line."""
+"""From this number of columns on, headers are on one line."""
 _MARKS: Final = 20
-"""How many transactions are shown of a plan that marks them."""
+"""How many marked transactions of a plan are shown."""
 
 
 def verdict(shown: Verdict) -> str:
-    """Return a verdict in its colour."""
     return f"[{_STYLES[shown.tone]}]{safe(str(shown))}[/]"
 
 
 def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
-    """Show where a checkpoint's job would restart."""
     out.print(f"[bold]{safe(read.restart)}[/]")
     at = f" at {safe(read.endpoint)}" if read.endpoint else ""
     out.print(f"{safe(read.uri)}{at}  {_described(read, now_ms)}", soft_wrap=True)
@@ -92,7 +90,6 @@ def checkpoint(out: Console, read: Checkpoint, *, now_ms: int) -> None:
 
 
 def _shards(out: Console, source: CheckpointSource) -> None:
-    """Show the shards of one source, and what their positions tell by themselves."""
     stream = stream_of(source.kind)
     streams = sorted({at.stream for at in source.shards if at.stream is not None})
     kind = source.kind if stream is None else stream.kinds[source.kind]
@@ -113,7 +110,6 @@ def _shards(out: Console, source: CheckpointSource) -> None:
 
 
 def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | None) -> None:
-    """Show whether an audit log is whole, and what to note of its last row."""
     if broken is not None:
         out.print(f"[bold red]! The audit log is broken.[/] {safe(broken)}", soft_wrap=True)
         out.print("→ Compare the database with a copy from before, and find out who could write to it.", soft_wrap=True)
@@ -127,12 +123,11 @@ def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | N
 
 
 def _unread(source: CheckpointSource) -> str:
-    """Show the line of a source that is not read, never as a place where anything starts."""
+    """Show the line of a source that is not read, in a form that cannot be taken for a position."""
     return "no offset yet" if source.raw is None else f"not read; its line says: {safe(source.raw)}"
 
 
 def _described(read: Checkpoint, now_ms: int) -> str:
-    """Describe what a older is of, and when it was taken."""
     engine, details = engine_of(read.engine), read.details
     words = [read.engine, f"{engine.job} {safe(read.job_id or 'unknown')}", *map(safe, details.words)]
     if details.written_ms is not None and not engine.plans_batches:
@@ -145,7 +140,6 @@ def _described(read: Checkpoint, now_ms: int) -> str:
 
 
 def _retained(older: RetainedCheckpoint, now_ms: int) -> str:
-    """Name another checkpoint of the job, so that an earlier one can be chosen."""
     age = "" if older.written_ms is None else f", file dated {utc(older.written_ms)}, {_ago(older.written_ms, now_ms)}"
     return f"checkpoint {older.id}{age}: {safe(older.uri)}"
 
@@ -155,7 +149,6 @@ def _ago(written_ms: int, now_ms: int) -> str:
 
 
 def comparison(out: Console, comparison: Comparison) -> None:
-    """Show a comparison: the answer, the partitions, the findings."""
     terms = terms_of(comparison.partitions)
     tone, head, rest = verdicts.answer(comparison)
     out.print(f"[{_STYLES[tone]}]{in_words(head, terms)}[/] {in_words(rest, terms)}")
@@ -165,7 +158,7 @@ def comparison(out: Console, comparison: Comparison) -> None:
     sides = ", ".join(f"{in_words(f'{side} cluster', terms)} '{ref.name}'" for side, ref in clusters)
     out.print(f"{safe(sides)}, read {safe(comparison.taken_at)}")
     out.print(safe(in_words(comparison.belongs_to.reason, terms)))
-    # Positions of another stream do nothing on the new one: the first sentence says so of all of them.
+    # Positions of another stream have no effect on the new one: the first sentence says so for all of them.
     another = all(map(verdicts.of_another_stream, comparison.partitions))
     texts = ("partition", "exactness") if another else ("partition", "exactness", "if unedited")
     table = new_table(out, texts, ("old offset", "new offset", "lag old", "lag new"), first=1, terms=terms)
@@ -186,7 +179,7 @@ def comparison(out: Console, comparison: Comparison) -> None:
 
 
 def findings(out: Console, findings: Sequence[Finding]) -> None:
-    """Show findings, the most serious first: those of one code together, and what to do."""
+    """Show findings, the most serious first, grouped by code, with their remedies."""
     by_code: dict[str, list[Finding]] = {}
     for severity in Severity:
         for finding in findings:
@@ -201,7 +194,6 @@ def findings(out: Console, findings: Sequence[Finding]) -> None:
 
 
 def compared(out: Console, outcome: Compared) -> None:
-    """Show in a line what one job of many came to."""
     if outcome.comparison is None:
         return
     terms = terms_of(outcome.comparison.partitions)
@@ -212,7 +204,6 @@ def compared(out: Console, outcome: Compared) -> None:
 
 
 def compared_all(out: Console, jobs: Sequence[Compared]) -> None:
-    """Sum up many jobs."""
     summaries = [job.comparison.summary for job in jobs if job.comparison is not None]
     wrong = sum(bool(summary.raw_wrong) for summary in summaries)
     unread = len(jobs) - len(summaries)
@@ -222,7 +213,6 @@ def compared_all(out: Console, jobs: Sequence[Compared]) -> None:
 
 
 def reconciliation(out: Console, reconciliation: Reconciliation) -> None:
-    """Show what both clusters hold of a topic."""
     out.print(f"[bold]{safe(reconciliation.summary())}[/]\n")
     names = ("old records", "new records", "on both", "missing", "duplicated", "only on new")
     table = new_table(out, ("partition",), names)
@@ -237,7 +227,6 @@ def reconciliation(out: Console, reconciliation: Reconciliation) -> None:
 
 
 def plan(out: Console, plan: Plan) -> None:
-    """Show a plan: what it writes, what it costs, and whether the job may start."""
     from offsetwise.plan.target import target_type
 
     total, terms = plan.totals, terms_of(plan.positions)
@@ -284,7 +273,6 @@ def _required(cutover: CutoverRequirement | None) -> Iterator[tuple[str, tuple[s
 
 
 def transactions(out: Console, plan: Plan) -> None:
-    """Show every transaction that a plan ends; nothing where it ends none."""
     warning = irreversible(plan)
     if warning is None:
         return
@@ -331,7 +319,7 @@ def new_table(
     first: int | None = None,
     terms: Mapping[str, str] = MappingProxyType({}),
 ) -> Table:
-    """Make a table whose numbers never break; they stand behind the first few of the text columns, or all."""
+    """Create a table whose numbers never break; they follow the first few text columns, or all of them."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     lead = len(texts) if first is None else first
     for name in (*texts[:lead], *numbers, *texts[lead:]):
@@ -346,7 +334,7 @@ def new_table(
 
 
 def print_table(out: Console, table: Table) -> None:
-    """Print a table; where its numbers need more than the terminal has, that wraps the lines, and nothing is cut."""
+    """Print a table; if its numbers are wider than the terminal, it wraps the lines, and nothing is cut."""
     numbers = [
         max(len(line) for text in (column.header, *column.cells) for line in str(text).splitlines())
         for column in table.columns
@@ -379,7 +367,7 @@ def _cells(row: PartitionComparison, terms: Mapping[str, str]) -> tuple[str, ...
 
 
 def _in_shards(out: Console, row: PartitionComparison) -> None:
-    """Write positions that are no offsets whole: the table has room for their ends."""
+    """Print positions that are not offsets in full: the table has room only for their ends."""
     for side, at, position, late, several in (
         ("old", row.topic_partition, row.old_offset, row.behind_old, row.behind_parts),
         ("new", row.new_topic_partition, row.new_offset, row.behind_new, ()),

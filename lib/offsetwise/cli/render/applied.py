@@ -1,4 +1,4 @@
-"""What applying, taking back and verifying did or would do, as text for people at a terminal."""
+"""Results of apply, rollback and verify as text for people at a terminal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ _STATES = {
 
 
 def dry_run(out: Console, dry_run: DryRun) -> None:
-    """Show what applying would do, or why it cannot be done."""
     for begun in dry_run.begun:
         what = "written" if begun.done else "begun, not finished"
         out.print(
@@ -87,7 +86,6 @@ def dry_run(out: Console, dry_run: DryRun) -> None:
 def applied(
     out: Console, steps: tuple[ReceiptStep, ...], already: tuple[SeenPlace, ...], approvers: tuple[Approver, ...] = ()
 ) -> None:
-    """Show what is at every target now, and what was applied without a proof."""
     for approver in approvers:
         for unproven in approver.accepted_unproven:
             message = f"{unproven.topic_partition}: {approver.subject} accepted it as unproven: {unproven.reason}"
@@ -99,7 +97,6 @@ def applied(
 
 
 def standings(out: Console, standings: Standings) -> None:
-    """Show what a rollback would take back."""
     for step, observation in zip(standings.steps, standings.seen, strict=True):
         out.print(f"{safe(str(step.target))}: {observation.standing}. {safe(observation.told)}", soft_wrap=True)
     out.print(safe(standings.approval), soft_wrap=True)
@@ -107,13 +104,11 @@ def standings(out: Console, standings: Standings) -> None:
 
 
 def taken_back(out: Console, steps: tuple[ReceiptStep, ...]) -> None:
-    """Show what is at every target after a rollback."""
     for step in steps:
         _step(out, step)
 
 
 def verification(out: Console, verification: Verification) -> None:
-    """Show where every position stands."""
     for transaction in verification.transactions:
         out.print(f"{_TURNOUTS[transaction.turnout]} {safe(transaction.told)}", soft_wrap=True)
     if verification.positions:

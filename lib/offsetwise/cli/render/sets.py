@@ -1,4 +1,4 @@
-"""What came of the plans of a set, as text for people at a terminal and as lines of JSON."""
+"""Results of the plans of a set, as text for people at a terminal and as lines of JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def written(outcome: PlanOutcome[Written], *, as_json: bool) -> None:
-    """Show what applying one plan came to, or would."""
     from offsetwise import files
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
@@ -59,7 +58,6 @@ def written(outcome: PlanOutcome[Written], *, as_json: bool) -> None:
 
 
 def taken_back(outcome: PlanOutcome[TakenBack], *, as_json: bool) -> None:
-    """Show what taking back one plan came to, or would."""
     from offsetwise.cli import documents
     from offsetwise.cli.render import applied as render_apply
 
@@ -76,7 +74,6 @@ def taken_back(outcome: PlanOutcome[TakenBack], *, as_json: bool) -> None:
 
 
 def heading(outcome: PlanOutcome[Any]) -> None:
-    """Write which plan something is about; of one that failed, why."""
     if outcome.result is not None:
         stdout().print(f"[bold]{safe(outcome.job)}[/]", soft_wrap=True)
     if outcome.error is not None:
@@ -84,7 +81,6 @@ def heading(outcome: PlanOutcome[Any]) -> None:
 
 
 def line(outcome: PlanOutcome[Any], text: str | None) -> None:
-    """Write the document of one plan in a line that says which one it is of, or why there is none."""
     from offsetwise.cli import documents
 
     error = outcome.error
@@ -102,12 +98,11 @@ def line(outcome: PlanOutcome[Any], text: str | None) -> None:
 
 
 def failed(job: str, error: OffsetwiseError) -> None:
-    """Write why something could not be done with a job."""
     tell(type(error).__name__, error.problem, error.fix, as_json=False, job=job)
 
 
 def counts(chosen: PlanSet, outcomes: Sequence[PlanOutcome[Any]], *, done: str) -> int:
-    """Write how many plans were done, failed and not reached; return how many failed."""
+    """Print how many plans succeeded, failed and were not reached; return how many failed."""
     failures = sum(outcome.error is not None for outcome in outcomes)
     remaining = len(chosen.plans) - len(outcomes)
     parts = [f"{len(outcomes) - failures:,} {done}"]

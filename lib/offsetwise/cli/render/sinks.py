@@ -20,7 +20,6 @@ _OFFERED: Final = (Decision.COMMIT, Decision.ABORT)
 
 
 def transactions(out: Console, transactions: SinkTransactions) -> None:
-    """Show a line for each transaction, then where the logs of the sink end."""
     counted = ", ".join(f"{count:,} {decision}" for decision, count in transactions.counts.items())
     cluster = safe(transactions.cluster_id or "unknown")
     out.print(

@@ -1,1 +1,1 @@
-"""The screens that look: overview, checkpoint, clusters, compare, lag."""
+"""The read-only screens: overview, checkpoint, clusters, compare, lag."""

@@ -1,6 +1,6 @@
-"""The partitions whose numbers change, largest difference first, with both offsets and how the new one is known.
+"""The partitions whose offsets change, largest difference first, with both offsets and how the new one is known.
 
-They stand before every other number of a comparison, because a person reads them out, compares them and types them.
+They come before all other numbers of a comparison, because people read them out, compare them and type them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offsetwise.position import offset_or_none
 from offsetwise.wording import brief, changing, signed, verdicts
 
 SHOWN: Final = 5
-"""Rows of the table; the whole table of the page has the others."""
+"""Rows of this table; the page's full table has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Changes:
 
 
 def changes_of(rows: Sequence[PartitionComparison]) -> tuple[Changes, tuple[PartitionComparison, ...]]:
-    """Return how many partitions change their numbers, and those with the largest differences."""
+    """Return how many partitions change their offset, and those with the largest differences."""
     known = [row for row in rows if row.new_offset is not None]
     moved = [row for row in known if row.new_offset != row.old_offset]
     counts = Changes(changed=len(moved), same=len(known) - len(moved), undecided=len(rows) - len(known))

@@ -1,4 +1,4 @@
-"""The Compare screen: the answer, the numbers, the picture, the table, and the proof of the selected row."""
+"""The Compare screen: the answer, the numbers, the charts, the table, and the proof of the selected row."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ _FINDINGS: Final = "The whole migration"
 class ComparisonFacts:
     answer: tuple[Tone, str, str]
     at_new_offsets: str
-    """What a restart at the new offsets would cost."""
+    """Cost of a restart at the new offsets."""
     topics: tuple[str, ...]
-    """By name."""
+    """In alphabetical order."""
     worst_topics: tuple[str, ...]
     codes: tuple[str, ...]
-    """Codes of findings, by name."""
+    """Codes of findings, in alphabetical order."""
     takeaway: str
-    """Of the heat map."""
+    """Sentence above the heat map."""
 
 
 def comparison(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> Answered | None:
-    """Return the comparison to show; a live one only if it was read, or a person asks for it now."""
+    """Return the comparison to show; a live one only if it is in memory or a person asks for it."""
     question = Question.of(Reader.comparison, migration.name, subject)
     head.context(_caption(migration, answers.cached(question)))
     offer = blocks.Offer(
@@ -189,7 +189,6 @@ def _caption(migration: Offered, answer: Answered | None) -> str:
 
 
 def _numbers(answer: Answered, colours: Palette) -> None:
-    """Draw the numbers that change, and beside them the rulers of the partition that most needs a look, if one does."""
     row = rulers.worst(answer.value.partitions)
     if row is None:
         changes.draw(answer)
@@ -333,7 +332,7 @@ def facts_of(answer: Answered) -> ComparisonFacts:
 
 
 def of_topic(answer: Answered, topic: str) -> Rows:
-    """Return the partitions of a topic; of more than a chart can show, those that most need a look. In log order."""
+    """Return the partitions of a topic in log order; of more than a chart can show, the most urgent ones."""
     rows = filtered(answer, PartitionFilters(topics=(topic,)))
     worst = sorted(rows, key=verdicts.urgency)[: compare_charts.MAX_LANES]
     return tuple(sorted(worst, key=lambda row: (row.partition, row.source)))

@@ -1,8 +1,8 @@
 """The chart of a comparison: each partition's two logs, aligned, and its lags.
 
-Both logs of a partition are drawn from the next record to read (0), so that a number that is right on one cluster
-and wrong on the other is seen, not computed. The scale is signed and logarithmic: ten records and ten million fit
-on one axis. Exact numbers stand in labels and hover text, as strings, because a chart's floats lose large offsets.
+Both logs of a partition are drawn relative to the next record to read (0), so that a number that is right on one
+cluster and wrong on the other is visible. The scale is signed and logarithmic: ten records and ten million fit on one
+axis. Exact numbers are strings in labels and hover text, because a chart's floats lose large offsets.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ _LAGS: Final = 2
 
 
 def distance(row: PartitionComparison) -> int | None:
-    """Return how far behind the right place the old number lies on the new log; None where either is not known.
+    """Return the difference between the old number and the correct new offset; None if either is not known.
 
-    Positive: it would step over records. Negative: it would read records again.
+    Positive: the old number would skip records. Negative: it would read records again.
     """
     return None if row.old_offset is None or row.new_offset is None else row.old_offset - row.new_offset
 
 
 def lanes(rows: Sequence[PartitionComparison], colours: Palette, *, lag: bool = True) -> go.Figure:
-    """Draw one lane per partition, at most `MAX_LANES`: its logs from the next record to read, and its lags.
+    """Draw one lane per partition, at most `MAX_LANES`: its logs relative to the next record to read, and its lags.
 
     Args:
         rows: The partitions, top to bottom.
         colours: The theme's colours.
-        lag: Whether to draw the lags beside the logs.
+        lag: Whether to draw the lags next to the logs.
     """
     rows = rows[:MAX_LANES]
     figure = make_subplots(
@@ -74,7 +74,7 @@ def lanes(rows: Sequence[PartitionComparison], colours: Palette, *, lag: bool = 
     if lag:
         _lag_bars(figure, rows, colours)
     _dress(figure, rows, colours, lag=lag)
-    # All at once: adding one annotation copies and checks all that are there.
+    # All at once: adding one annotation copies and validates all existing ones.
     figure.layout.annotations = _notes(rows, colours)
     return figure
 

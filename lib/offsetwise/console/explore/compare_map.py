@@ -1,4 +1,4 @@
-"""The map of a comparison: where the old numbers of many partitions would land, topic by topic."""
+"""The heat map of a comparison: where the old numbers of many partitions would land, topic by topic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOPICS: Final[Columns[TopicRanks]] = (
 def heat_map(rows: Sequence[PartitionComparison], colours: Palette) -> go.Figure:
     """Draw where the old number lands on the new log, topic × partition, worst topics first.
 
-    Zero is the right position; grey means that nobody knows. At most `MAX_TOPICS` topics.
+    Zero is the right position; grey means unknown. At most `MAX_TOPICS` topics.
     """
     topics = worst_topics(rows)[:MAX_TOPICS]
     lane = {topic: index for index, topic in enumerate(topics)}
@@ -104,7 +104,7 @@ def _scale(reach: float, colours: Palette) -> dict[str, object]:
 def _cells(
     shown: Sequence[PartitionComparison], lane: Mapping[str, int], column: Mapping[int, int]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], list[list[str]]]:
-    """Return how far off each number is, where nobody knows, and what the cell says; each by lane, then by column."""
+    """Return the distances, the mask of unknown cells and the hover texts, each by lane, then by column."""
     known = np.full((len(lane), len(column)), np.nan, dtype=np.float32)
     blank = known.copy()
     hover = [[""] * len(column) for _ in lane]
@@ -132,7 +132,6 @@ def worst_topics(rows: Sequence[PartitionComparison]) -> list[str]:
 
 
 def topics(rows: Sequence[PartitionComparison]) -> tuple[TopicRanks, ...]:
-    """Return the ranks of the partitions of each topic, the worst topic first."""
     ranks: dict[str, list[int]] = {}
     for row in rows:
         ranks.setdefault(row.topic, []).append(verdicts.rank(row))

@@ -25,7 +25,7 @@ _BEHIND: Final = "As the stream says at the position; a number of records only w
 
 
 def in_time(rows: Sequence[PartitionComparison]) -> bool:
-    """Return whether the lag of these partitions is a time, because their positions tell no number of records."""
+    """Return whether lag is a time: positions of these partitions do not yield a number of records."""
     return any(row.behind_old is not None or row.behind_new is not None for row in rows)
 
 
@@ -153,12 +153,11 @@ def partition_table(answer: CachedAnswer[Comparison], rows: Rows, colours: Palet
 
 
 def csv(rows: Sequence[PartitionComparison]) -> bytes:
-    """Write the partition table as CSV (UTF-8, LF). An unknown number is an empty cell."""
     return downloads.csv(table.frame(PARTITIONS, rows, file=True))
 
 
 def json(comparison: Comparison, rows: Sequence[PartitionComparison]) -> bytes:
-    """Write an `offsetwise/comparison` file of these partitions, counted anew."""
+    """Return an `offsetwise/comparison` file of these partitions, with its summary recomputed."""
     shown = {row.topic_partition for row in rows}
     findings = tuple(
         finding

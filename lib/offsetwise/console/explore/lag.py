@@ -49,7 +49,7 @@ _ONE: Final = "One partition over time"
 _WORST: Final = "Worst first"
 _BY_NAME: Final = "By name"
 _SHOWN: Final = 50
-"""Rows sent with every rerun although the table is folded away."""
+"""Rows sent with every rerun although the table is collapsed."""
 
 
 def draw(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> None:
@@ -74,10 +74,11 @@ def _body(answers: Answers, migration: Offered, subject: Subject, refresh: int |
 
 
 def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tuple[int, DeltaGenerator, DeltaGenerator]:
-    """Draw, in one row, which samples are shown and what takes them.
+    """Draw, in one row, the choice of samples and the sampler.
 
     Returns:
-        Milliseconds that are shown; where it stands what the samples are of, and where what reads them again.
+        The window in milliseconds; the containers for the description of the samples and for the button that reads
+            again.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         window = selectors.choice("Show the last", list(_WINDOWS), "window", default="1 h", width=110)
@@ -85,7 +86,7 @@ def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tupl
             not migration.recorded
             and _REFRESH[selectors.choice("Refresh", list(_REFRESH), _EVERY, width=90)] != refresh
         ):
-            st.rerun()  # a fragment is run as often as was said when the whole page was drawn
+            st.rerun()  # a fragment reruns at the interval set when the whole page was drawn
         generator, again = st.container(width="stretch", key=layout.ROW), st.container(width="content")
     if not migration.recorded:
         with guard.block("sampling"):
@@ -94,7 +95,6 @@ def _controls(answers: Answers, migration: Offered, refresh: int | None) -> tupl
 
 
 def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int, answer: lag_tables.Shown) -> None:
-    """Draw what was read, the newest sample counted from the proven positions where a comparison has them."""
     claimed = answer.value
     if claimed is None:
         _no_sample(migration, subject)
@@ -122,7 +122,10 @@ def _read(answers: Answers, migration: Offered, subject: Subject, window_ms: int
 
 
 def _refreshed(answers: Answers, question: Question[LagView | None], refresh: int | None) -> None:
-    """Look again if that is due, without a flicker where the store answers soon. A mere rerun asks nothing."""
+    """Read again if due; wait briefly, so that nothing flickers if the store answers soon.
+
+    A mere rerun reads nothing.
+    """
     answer = answers.cached(question)
     first = answer is None and answers.reading(question) is None
     due = (
@@ -163,8 +166,8 @@ def _samples(migration: Offered, view: LagView, claimed: LagView) -> None:
 
     Args:
         migration: The migration.
-        view: The samples, the newest counted from the proven positions where a comparison holds them.
-        claimed: The samples as they were kept: counted from the places that the mirror claims.
+        view: The samples, the newest counted from the proven positions if a comparison has them.
+        claimed: The samples as they were stored, counted from the positions that the mirror claims.
     """
     now = datetime.now(UTC)
     sample = view.newest.sample
@@ -237,7 +240,7 @@ def choose(
     """Draw the table with its filters and downloads, and the choice of one partition.
 
     Returns:
-        The partition, and the column beside the table; None where no partition is left.
+        The partition, and the column next to the table; None if the filters leave no partition.
     """
     with st.container(horizontal=True):
         topics = selectors.several("Topic", "lag-topic", lag_tables.topics(answer, view))
@@ -358,13 +361,13 @@ def _facts(shown: PartitionView, row: LagPartition, side: Cluster, *, claim: Pos
 
 
 def _moments(columns: Columns[Row], moments: Sequence[Row], name: str, *, alt: str) -> None:
-    """Draw them folded, newest first.
+    """Draw the moments in a collapsed table, newest first.
 
     Args:
-        columns: What is shown of each.
-        moments: All of them, newest first.
-        name: What the downloads are called, and what tells this table from others.
-        alt: What they show, in words.
+        columns: The columns.
+        moments: All rows, newest first.
+        name: Name of the downloads, and key of the table.
+        alt: Description of the table for screen readers.
     """
     with st.expander("Data"):
         table.show(columns, moments[:_SHOWN], alt=alt)

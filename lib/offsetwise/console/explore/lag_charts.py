@@ -1,4 +1,4 @@
-"""The charts of the Lag screen: old beside new over time. Lines break where a sample is missing or lacks a number."""
+"""The charts of the Lag screen: old and new over time. Lines break where a sample is missing or lacks a number."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from offsetwise.model import Cluster
 from offsetwise.wording.time_lag import lag_text
 
 _MARKS: Final = 60
-"""With more points than this, marks would hide the line; the first and every n-th keep theirs."""
+"""With more points than this, marks would hide the line; only the first and every n-th have one."""
 _LEAST_MS: Final = 60_000
-"""The shortest stretch of time that is drawn, without the room on either side."""
+"""The shortest time range that is drawn, without the room on either side."""
 _ROOM_MS: Final = 3_000
-"""Between the frame and the first or last point of such a stretch: a mark is whole, on a phone too."""
+"""Room between the frame and the first or last point of such a range, so that marks are not cut, even on a phone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One value at one moment; None where it is not known."""
+    """One value at one moment; None if it is not known."""
 
     at_ms: int
     value: int | None
@@ -44,26 +44,26 @@ class Line:
     name: str
     points: tuple[Point, ...]
     old: bool
-    """Solid circles if so, else open diamonds on a dashed line."""
+    """Solid circles if true, else open diamonds on a dashed line."""
 
 
 def over_time(
     lines: Sequence[Line], colours: Palette, title: str, *, below: str = "below: past the end", height: int = 320
 ) -> go.Figure:
-    """Draw lines over time (UTC). Where values lie below 0, that line is drawn and says what it means.
+    """Draw lines over time (UTC). If values are below 0, the zero line is drawn and labelled.
 
     Args:
-        lines: What to draw.
+        lines: The lines to draw.
         colours: The theme's colours.
-        title: Of the y axis.
-        below: What lies below 0.
+        title: Title of the y axis.
+        below: Label for values below 0.
         height: In pixels.
     """
     figure = go.Figure()
     for line in lines:
         xs, ys, said = _broken(line.points)
         if all(value is None for value in ys):
-            continue  # the legend would name a line that nobody finds
+            continue  # the legend would name a line that is not visible
         figure.add_trace(
             go.Scatter(
                 name=line.name,
@@ -71,7 +71,7 @@ def over_time(
                 y=ys,
                 mode="lines+markers",
                 connectgaps=False,
-                cliponaxis=False,  # a mark at 0, or at the frame, is whole
+                cliponaxis=False,  # a mark at 0, or at the frame, is not cut
                 line={
                     "color": colours.old if line.old else colours.new,
                     "width": 2,
@@ -89,7 +89,7 @@ def over_time(
 
 
 def _widened(figure: go.Figure, lines: Sequence[Line]) -> None:
-    """Show a minute around the first samples: Plotly would divide the moment of a single one into microseconds."""
+    """Show a minute around the first samples: Plotly would divide the time of a single one into microseconds."""
     moments = [point.at_ms for line in lines for point in line.points]
     if moments and max(moments) - min(moments) < _LEAST_MS:
         middle = (min(moments) + max(moments)) // 2
@@ -98,7 +98,7 @@ def _widened(figure: go.Figure, lines: Sequence[Line]) -> None:
 
 
 def _broken(points: Sequence[Point]) -> tuple[list[Any], list[int | None], list[str]]:
-    """Put an empty point where a sample is missing, so that no line crosses the gap."""
+    """Insert an empty point where a sample is missing, so that no line crosses the gap."""
     xs: list[Any] = []
     ys: list[int | None] = []
     said: list[str] = []
@@ -139,7 +139,7 @@ def _zero(lines: Sequence[Line], colours: Palette, below: str) -> list[dict[str,
             "y0": 0,
             "y1": 0,
             "line": {"color": colours.wrong, "width": 1.5, "dash": "dash"},
-            # In the legend: beside the line, values would run through the words, or the chart end above them.
+            # In the legend: next to the line, values would overlap the label, or the chart would end above it.
             "name": below,
             "showlegend": True,
         }
@@ -223,7 +223,7 @@ def hover(name: str, at_ms: int, said: str) -> str:
 
 @cached(32)
 def totals_chart(answer: Shown, view: LagView, colours: Palette) -> Any:  # noqa: ARG001 - the key
-    """Return the chart of the totals over time; of lags that are times, of the partition that is furthest behind."""
+    """Return the chart of the totals over time; if lags are times, the chart of the partition furthest behind."""
     if any(point.furthest for point in view.points):
         return over_time(_furthest(view), colours, "seconds behind, the one furthest behind")
     by_claim = view.points[-1].totals.new != totals(view.newest.sample).new

@@ -1,4 +1,4 @@
-"""What samples the lag of a migration in this console, with the button that starts or stops it."""
+"""The sampler of a migration's lag in this console, with the button that starts or stops it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _EVERY: Final = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0, "5 min": 300.0}
 
 
 def draw(answers: Answers, migration: Offered, row: DeltaGenerator) -> None:
-    """Draw what samples this migration here, with the button to start or stop it.
+    """Draw the sampler of this migration, with the button to start or stop it.
 
     Args:
         answers: The answers of this process.
         migration: The migration.
-        row: Where the controls stand; what is wrong stands below.
+        row: Container of the controls; errors are drawn below it.
     """
     state = answers.reader.sampling(migration.name)
     with row.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,4 @@
-"""The tables and the sentences of the Lag screen. Unknown stays unknown: every number is a nullable integer."""
+"""The tables and the sentences of the Lag screen. Every number is a nullable integer, so unknown stays unknown."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ TOTALS: Final[Columns[StoredTotals]] = (
 
 
 def partitions(sample: LagSample, claimed: LagSample, *, groups: int = MOST_GROUPS) -> Columns[LagPartition]:
-    """Return the columns of the partitions: where the subject stands on both clusters, what is left, how groups drift.
+    """Return the columns of the partitions: positions on both clusters, lag, and group drift.
 
     Args:
-        sample: The sample, counted from proven offsets where there are any.
-        claimed: It, with the offsets that the mirror claims.
+        sample: The sample, counted from proven offsets if there are any.
+        claimed: The same sample, with the offsets that the mirror claims.
         groups: How many groups have a column.
     """
     claims = {row.key: row.new_position for row in claimed.partitions}
@@ -157,7 +157,7 @@ def _past(of: Total) -> int | None:
 
 @cached(32)
 def rows(answer: Shown, view: LagView, topics: tuple[str, ...], *, worst_first: bool) -> Rows:  # noqa: ARG001 - the key
-    """Return the partitions of these topics, or of all; the worst first or in log order."""
+    """Return the partitions of these topics, or of all if empty; the worst first, or in log order."""
     sample = view.newest.sample
     lag_partitions = [row for row in sample.partitions if not topics or row.topic in topics]
     if worst_first:
@@ -198,7 +198,7 @@ def _late_first(row: LagPartition) -> tuple[int, int]:
 
 
 def signed_lag(value: int | None) -> str:
-    """Print a lag as Markdown; a negative one in red words.
+    """Format a lag as Markdown; a negative one in red words.
 
     >>> signed_lag(1_150), signed_lag(-100), signed_lag(None)
     ('1,150', ':red[100 past the end]', '?')
@@ -211,7 +211,7 @@ def total(of: Total) -> str:
 
 
 def tone(of: Total) -> Tone | None:
-    """Return what a total says of the job: that it stands past an end, or that nothing is known.
+    """Return the tone of a total: WRONG if a position is past a log's end, UNKNOWN if nothing is known.
 
     >>> from offsetwise.lag.amounts import total as add
     >>> tone(add([150, -100])), tone(add([None])), tone(add([150]))
@@ -223,7 +223,7 @@ def tone(of: Total) -> Tone | None:
 
 
 def furthest_note(of: Furthest | None) -> str:
-    """Describe what the time of a card is of, as Markdown."""
+    """Describe what the time on a card refers to, as Markdown."""
     if of is None:
         return ":gray[no time is known]"
     return (
@@ -234,7 +234,7 @@ def furthest_note(of: Furthest | None) -> str:
 
 
 def total_note(of: Total) -> str:
-    """Describe what a total leaves out, as Markdown; empty where nothing.
+    """Describe what a total leaves out, as Markdown; empty if nothing.
 
     >>> from offsetwise.lag.amounts import total as add
     >>> total_note(add([150, -100, None]))
@@ -312,7 +312,7 @@ def takeaway(points: tuple[StoredTotals, ...]) -> str:
 
 
 def newest(shown: LagView, now: datetime) -> str:
-    """Describe when the newest sample was taken, by whom, and where it is kept. Markdown."""
+    """Describe when the newest sample was taken, by whom, and where it is stored. Markdown."""
     at_ms = shown.newest.sample.taken_at_ms
     ago = int(now.timestamp() * 1000) - at_ms
     by = shown.newest.sample.sampled_by
@@ -332,7 +332,7 @@ def command(migration_file: str, subject: str) -> str:
 
 
 def counted_from(side: Cluster, view: LagView, claimed: LagView) -> str:
-    """Describe what a lag is counted from, with the claim beside it where that is another number. Markdown."""
+    """Describe what a lag is counted from, with the mirror's claim if that gives another number. Markdown."""
     by_claim = totals(claimed.newest.sample).lag(side)
     if by_claim == totals(view.newest.sample).lag(side):
         return ":gray[known in every partition]"
@@ -353,13 +353,13 @@ def partition_takeaway(shown: PartitionView) -> str:
 
 
 def drift_takeaway(ahead: int | None) -> str:
-    """Describe how far a group's commit is from the position.
+    """Describe how far a group's committed offset is from the position.
 
     >>> drift_takeaway(-606)
     'the group has committed 606 records behind the position'
 
     Args:
-        ahead: By how many records it lies ahead; None where one of both is not known.
+        ahead: Records by which the group is ahead; None if either offset is not known.
     """
     if ahead is None:
         return "how far the group's commit is from the position is not known"

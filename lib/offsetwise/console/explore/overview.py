@@ -1,4 +1,4 @@
-"""The Overview screen: what this is, what was found, what waits for the person, and where to go next."""
+"""The Overview screen: what this is, what was read, what waits for the person, and where to go next."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _PATH: Final = (
         "pages/plan/export.py",
     ),
 )
-"""Icon, title, what is done, and the page where, by its name and file."""
+"""Icon, title, description, and the page's name and file."""
 _Example = tuple[dict[str, str], CachedAnswer[Comparison], PartitionComparison]
 REVIEW: Final = "pages/plan/review.py"
 _SHOWN: Final = 20
@@ -177,7 +177,6 @@ def _case(answers: Answers, sample: Offered) -> None:
 
 
 def _same_case(answers: Answers, sample: Offered) -> None:
-    """Show in a line that another engine meets the same case, or that positions are no numbers there."""
     result = _example(answers, sample, or_any=True)
     if result is None:
         return
@@ -199,7 +198,7 @@ def _same_case(answers: Answers, sample: Offered) -> None:
 
 
 def _example(answers: Answers, sample: Offered, *, or_any: bool = False) -> _Example | None:
-    """Return a partition that would lose records unedited; where none would, and `or_any`, the first one."""
+    """Return a partition that would lose records unedited; if there is none and `or_any`, the first one."""
     other: _Example | None = None
     for subject in sample.subjects:
         answer = answers.cached(Question.of(Reader.comparison, sample.name, subject))
@@ -228,7 +227,7 @@ def _migration(answers: Answers, migration: Offered) -> None:
         question = comparing_all(migration.name)
         if not migration.recorded and len(migration.subjects) > 1:
             blocks.draw_answer(answers, question, replace(_ALL, key=f"all-{migration.name}"))
-        # While all are compared, each verdict is shown as it comes.
+        # While all jobs are compared, each verdict is shown as soon as it is there.
         shown = _jobs if migration.is_of_many else _subjects
         st.fragment(shown, run_every=_LOOK_S if blocks.busy(answers, question) else None)(answers, migration)
 
@@ -289,7 +288,6 @@ def _verdict(answers: Answers, key: Question[Comparison]) -> str:
 
 
 def _waiting() -> None:
-    """Draw the plans that wait for the person, and how many there are in which state. Nothing where there are none."""
     current_board = board.board()
     if current_board is None:
         return

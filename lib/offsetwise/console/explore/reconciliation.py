@@ -1,4 +1,4 @@
-"""A whole topic counted on both clusters, from the Compare screen: what is missing, doubled, or foreign, and where."""
+"""A whole topic counted on both clusters, from the Compare screen: which records are missing, doubled or foreign."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Two aligned rulers of one partition: the next record's offset on both clusters, and what the old number would cost.
+"""Two aligned rulers of one partition: the next record's offset on both clusters, and the cost of the old number.
 
-The same record stands at the same place on both rulers, and the scale is linear, so that the records between both
-numbers are seen as a stretch. Exact offsets stand in labels, as strings: a chart's floats lose large ones.
+The same record is at the same position on both rulers, and the scale is linear, so that the records between both
+numbers are visible as a range. Exact offsets are strings in labels: a chart's floats lose large ones.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _OLD_Y: Final = 1.0
 _NEW_Y: Final = 0.0
 _BAR: Final = 0.34
 _NEAR: Final = 0.07
-"""A tick nearer to a marked number, as a share of the width, would stand in its label."""
+"""Distance below which a tick would overlap the label of a marked number, as a share of the width."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """What is drawn of both logs, in records from the next record to read."""
+    """The range drawn of both logs, in records relative to the next record to read."""
 
     low: int
     high: int
 
     def clip(self, log: LogRange, position: int) -> tuple[int, int] | None:
-        """Return the part of a log that is in the window; None where nothing is, or the log is not known."""
+        """Return the part of a log within the window; None if there is none, or the log is not known."""
         start, end = offset_or_none(log.log_start), offset_or_none(log.hw)
         if start is None or end is None:
             return None
@@ -47,13 +47,13 @@ class _Window:
 
 
 def worst(rows: Sequence[PartitionComparison]) -> PartitionComparison | None:
-    """Return the partition that most needs a look of those whose two numbers differ; None where there is none."""
+    """Return the most urgent partition whose two numbers differ; None if there is none."""
     drawn = [row for row in rows if distance(row) and offset_or_none(row.new_offset) is not None]
     return min(drawn, key=verdicts.urgency, default=None)
 
 
 def in_words(row: PartitionComparison) -> str:
-    """Return in Markdown what the two rulers of a partition show."""
+    """Describe what the two rulers of a partition show, in Markdown."""
     name = escaping.markdown(str(row.topic_partition))
     old, new = wording.number(row.old_offset), f"**{wording.number(row.new_offset)}**"
     if row.exactness is Exactness.BOUNDED:
@@ -67,12 +67,7 @@ def in_words(row: PartitionComparison) -> str:
 
 
 def rulers(row: PartitionComparison, colours: Palette) -> go.Figure:
-    """Draw the two rulers of a partition whose two offsets are known and differ.
-
-    Args:
-        row: The partition.
-        colours: The theme's colours.
-    """
+    """Draw the two rulers of a partition whose two offsets are known and differ."""
     old, new = offset_or_none(row.old_offset) or 0, offset_or_none(row.new_offset) or 0
     away = old - new
     margin = max(abs(away) // 2, 1)
@@ -147,7 +142,7 @@ def _labels(old: int, new: int, cost: str, tone: str, colours: Palette) -> Itera
     yield _text(0, _OLD_Y, f"<b>{old:,}</b>", colours.next_record, above=True, size=18)
     yield _text(0, _NEW_Y, f"<b>{new:,}</b>", colours.next_record, above=False, size=18)
     yield _text(away, _NEW_Y, f"<b>{old:,}</b>", colours.raw, above=False, size=18)
-    # Beside the line, on the side of the old number: on a phone it is longer than the stretch that it is about.
+    # Next to the line, on the side of the old number: on a phone the text is longer than the range it labels.
     side = {"xanchor": "left", "xshift": _BESIDE_PX} if away > 0 else {"xanchor": "right", "xshift": -_BESIDE_PX}
     yield _text(0, (_OLD_Y + _NEW_Y) / 2, f"<b>{cost}</b>", tone) | side
 

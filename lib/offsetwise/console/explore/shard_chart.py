@@ -1,6 +1,6 @@
-"""The shards of a stream over its hash keys: those that were split or merged on top, what they became below them.
+"""The shards of a stream over its hash keys: parents on top, the children of splits and merges below them.
 
-Where a job is in them can be written into each.
+The job's position can be written into each shard.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ class Mark:
 
     @property
     def late(self) -> str:
-        """How far it is behind; that nobody asked is no 0."""
         return "not asked" if self.lag is None else lag_text(self.lag)
 
     @property
@@ -44,7 +43,7 @@ class Mark:
 _NO_MARKS: Final[Mapping[MarkKey, Mark]] = {}
 _SIGNS: Final = {"old": "●", "new": "◆"}
 _LETTERS: Final = 54
-"""How many letters fit between the first hash key and the last, of a window of 800 pixels."""
+"""Letters that fit between the first hash key and the last, in a window of 800 pixels."""
 SHARDS: Final[Columns[Shard]] = (
     Column("cluster", lambda row: row[0], 70),
     Column("stream", lambda row: row[1], 150),
@@ -60,14 +59,14 @@ MAX_SHARDS: Final = 200
 _KEYS: Final = 2**128
 _LANE_PX: Final = 46
 _MARKED_LANE_PX: Final = 84
-"""Of a bar with three lines of text below it."""
+"""Height of a bar with three lines of text below it."""
 _FRAME_PX: Final = 84
 _BAR: Final = 0.3
-"""How much of its lane a bar takes; its text stands below it."""
+"""Share of a lane that a bar takes; its text is below it."""
 _BAR_UP: Final = 0.28
 _TEXT_DOWN: Final = 0.16
 _LABELLED: Final = 0.03
-"""The least share of the hash keys that a number fits into."""
+"""The smallest share of the hash keys that has room for a number."""
 
 
 def shards_of(streams: Iterable[tuple[TopicState | None, TopicState | None]]) -> tuple[Shard, ...]:
@@ -98,13 +97,13 @@ def marks_of(rows: Sequence[PartitionComparison]) -> Mapping[MarkKey, Mark]:
 def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark] = _NO_MARKS) -> go.Figure:
     """Draw at most `MAX_SHARDS`, a lane for each generation of each stream, from the first hash key to the last.
 
-    A bar lies below the bars it was made of, since it has their hash keys. Closed shards are pale. What fits into a
-    bar is written there; the rest is told where it is pointed at.
+    A bar is below those of its parents, since it has their hash keys. Closed shards are pale. Text that fits is written
+    at the bar; the rest is in the hover text.
 
     Args:
-        shards: What to draw.
+        shards: The shards to draw.
         colours: The theme's colours.
-        marks: Where a job is in them.
+        marks: The job's positions in them.
     """
     shards = shards[:MAX_SHARDS]
     names = [*dict.fromkeys(shard[:3] for shard in sorted(shards, key=_order))]
@@ -127,7 +126,7 @@ def tree(shards: Sequence[Shard], colours: Palette, marks: Mapping[MarkKey, Mark
         fixedrange=True,
     )
     figure.update_yaxes(**lane_axis([_lane(*name) for name in names], colours))
-    # All at once: adding one annotation copies and checks all that are there.
+    # All at once: adding one annotation copies and validates all existing ones.
     figure.layout.annotations = [
         note((shard[3].low + shard[3].high) / 2 / _KEYS, lanes[shard[:3]] + _TEXT_DOWN, text, colours.text)
         | {"xanchor": "center", "xshift": 0}
@@ -209,7 +208,7 @@ def takeaway(shards: Sequence[Shard], marks: Mapping[MarkKey, Mark] = _NO_MARKS)
 
 
 def _generations(topic: TopicState) -> Mapping[int, int]:
-    """Return how many listed shards stand above each one, in a row; parents come before their children."""
+    """Return how many generations of listed parents each shard has; parents are visited before their children."""
     deep: dict[int, int] = {}
     for shard_range in sorted(topic.shards, key=lambda shard: shard.partition):
         deep[shard_range.partition] = max(

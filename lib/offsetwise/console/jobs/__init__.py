@@ -1,1 +1,1 @@
-"""The jobs of a migration as a whole: what Overview, Compare, Draft and Review say before they speak of one job."""
+"""The jobs of a migration as a whole: what Overview, Compare, Draft and Review show above a single job."""

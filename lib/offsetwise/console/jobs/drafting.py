@@ -1,4 +1,4 @@
-"""The plans of many jobs drafted in the background, from what was compared lately and from what is compared for it."""
+"""The plans of many jobs, drafted in the background from recent comparisons and from new ones made for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from offsetwise.review.sets.drafting import DraftedSet
 from offsetwise.workflow.plan_folder import JobPlan
 
 MAX_AGE: Final = timedelta(hours=1)
-"""Of a comparison that a plan of a set is drafted from; an older one is made again."""
+"""Maximum age of a comparison that a plan of a set is drafted from; an older one is made again."""
 Keep = Callable[[Subject, Comparison], Comparison]
 
 
@@ -29,7 +29,7 @@ class SetRequest:
     jobs: tuple[Subject, ...]
     wave: str | None
     targets: tuple[str, ...]
-    """Kinds; each job gets those that move jobs of its engine."""
+    """Kinds of targets; each job gets those that migrate jobs of its engine."""
     author: str
     identities: tuple[Identity, ...]
     left_out: tuple[RefusedJob, ...] = ()
@@ -43,16 +43,16 @@ class DraftedJobs:
     """In the order in which they are applied."""
     refused: tuple[RefusedJob, ...]
     drafted: DraftedSet | None
-    """What can be submitted; None where no job could be drafted."""
+    """The set to submit; None if no job could be drafted."""
     comparisons: Mapping[Subject, Comparison | OffsetwiseError] = field(compare=False)
-    """Those that were made for it, as the console keeps them; or why there is none."""
+    """The comparisons made for the set, as the console keeps them; or the error."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _JobComparisons:
     keep: Keep
     sources: dict[workflow.WantedJob, Comparison]
-    """With both clusters as they were read."""
+    """With both clusters' snapshots."""
     outcomes: dict[Subject, Comparison | OffsetwiseError] = field(default_factory=dict)
 
     def heard(self, job: workflow.WantedJob, outcome: Comparison | OffsetwiseError) -> None:
@@ -70,14 +70,14 @@ def draft_jobs(
     keep: Keep,
     progress: Progress,
 ) -> DraftedJobs:
-    """Draft a plan for each of some jobs; what was not compared lately is compared for it.
+    """Draft a plan for each of the jobs; compare those without a recent comparison first.
 
     Args:
         migration: Their migration.
-        request: Which jobs, and what to write.
-        compared: What was compared of jobs, with both clusters as they were read.
-        keep: Keeps a comparison that is made, and returns it as the console holds it.
-        progress: Told each step.
+        request: Which jobs, and which targets.
+        compared: Earlier comparisons of jobs, with both clusters' snapshots.
+        keep: Stores a new comparison, and returns it as the console keeps it.
+        progress: Called at each step.
 
     Raises:
         OffsetwiseError: Nothing can be drafted.

@@ -1,6 +1,6 @@
-"""The jobs of a migration as the console knows them, problems first: what was compared, and the plan of each.
+"""The jobs of a migration as the console knows them, problems first: their comparison and their plan.
 
-Nothing is read for it: comparisons are those that this console holds, plans those of the store.
+Nothing is read for it: comparisons are those in memory, plans those of the store.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORST: Final = list(Severity)
 
 
 class JobStep(StrEnum):
-    """How far a job came in this console, in the order in which a table has them: what needs somebody first."""
+    """State of a job in this console, in the order of tables: what needs attention first."""
 
     FAILED = "not readable"
     BLOCKED = "blocked"
@@ -49,21 +49,21 @@ class JobLine:
     subject: Subject
     waves: tuple[str, ...]
     engine: str
-    """Empty where it was not compared, and its engine is not known here."""
+    """Empty if the job was not compared, so that its engine is not known."""
     step: JobStep
     partitions: int | None
     changed: int | None
-    """Partitions that resume at another offset; None where it was not compared."""
+    """Partitions that resume at another offset; None if the job was not compared."""
     worst: Finding | None
-    """The worst finding of its comparison; those about the old numbers say why they are translated."""
+    """The worst finding of its comparison; findings about the old numbers explain why they are translated."""
     error: str
-    """Why the last attempt to compare it failed; empty where none did."""
+    """Why the last comparison failed; empty if it did not."""
     plan: PlanRow | None
-    """The open one, else the one that changed last."""
+    """The open plan, else the one that changed last."""
     of_set: int | None
-    """The set in which it waits."""
+    """Number of the set in which the plan waits."""
     why: str
-    """What its plan waits for the person for; empty where it does not."""
+    """What the plan waits for the person for; empty if it does not."""
 
     @property
     def name(self) -> str:
@@ -77,9 +77,9 @@ class JobLine:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownJobs:
     plans: tuple[PlanRow, ...] = ()
-    """The one that changed last first."""
+    """Most recently changed first."""
     of_sets: Mapping[int, int] = field(default_factory=dict)
-    """The number of the set in which a plan is decided about, by that of the plan."""
+    """Number of the set in which a plan is decided, by the plan's number."""
     waiting: Mapping[int, Waiting] = field(default_factory=dict)
     """What waits for the person, by the number of the plan."""
 
@@ -91,10 +91,10 @@ def kept_of(board: Board, person: Person | None) -> KnownJobs:
 def known_jobs(
     plans: tuple[PlanRow, ...], sets: Iterable[tuple[SetRow, SetStanding]], waiting: Iterable[Waiting]
 ) -> KnownJobs:
-    """Return what was read of the store, by plan.
+    """Index what was read from the store by plan.
 
     Args:
-        plans: The one that changed last first.
+        plans: Most recently changed first.
         sets: The newest first.
         waiting: What waits for the person.
     """
@@ -114,12 +114,12 @@ def known_jobs(
 
 
 def jobs(answers: Answers, migration: Offered, known_jobs: KnownJobs) -> list[JobLine]:
-    """Return the jobs of a migration, those that need somebody first.
+    """Return the jobs of a migration, those that need attention first.
 
     Args:
-        answers: What this console holds.
+        answers: The answers in memory.
         migration: The migration.
-        known_jobs: What the store has of their plans.
+        known_jobs: The store's plans of the jobs.
     """
     by_job = _plans_by_job(migration, known_jobs.plans)
     order = list(JobStep)
@@ -145,7 +145,7 @@ def _plans_by_job(migration: Offered, plans: Sequence[PlanRow]) -> dict[Subject,
     return results
 
 
-def _line(  # noqa: PLR0917 - all that is known of one job
+def _line(  # noqa: PLR0917 - all facts about one job
     migration: Offered,
     job: Subject,
     plan: PlanRow | None,
@@ -219,7 +219,7 @@ def _step(plan: PlanRow | None, summary: _ComparisonSummary | None, *, failed: b
 
 
 def in_short(migration: Offered, lines: Sequence[JobLine]) -> str:
-    """Return how many jobs a migration has, in how many waves, and how far they came, problems first.
+    """Summarise the jobs of a migration: how many, in how many waves, and in which states, problems first.
 
     >>> from offsetwise.console.offered import Offered
     >>> in_short(Offered(name="m", old="a", new="b", subjects=(), recorded=False), [])
@@ -231,6 +231,6 @@ def in_short(migration: Offered, lines: Sequence[JobLine]) -> str:
 
 
 def next_wave(migration: Offered, lines: Sequence[JobLine]) -> str | None:
-    """Return the first wave of which a job is not approved yet; None where there is none."""
+    """Return the first wave with a job that is not approved yet; None if there is none."""
     done = {line.subject for line in lines if line.step in (JobStep.APPROVED, JobStep.APPLIED)}
     return next((name for name, subjects in migration.waves if set(subjects) - done), None)

@@ -28,7 +28,7 @@ COMPARE_PAGE: Final = "pages/explore/compare.py"
 REVIEW_PAGE: Final = "pages/plan/review.py"
 WITHOUT: Final = "in no wave"
 _OF: Final = "of"
-"""Of the chosen job, in the address and the session, as the context bar has it."""
+"""Key of the chosen job in the URL and the session, as in the context bar."""
 _COMPARED: Final = {
     JobStep.FAILED: Verdict(icon="!", word="not readable", tone=Tone.WRONG),
     JobStep.UNCOMPARED: Verdict(icon="?", word="not yet", tone=Tone.UNKNOWN),
@@ -102,18 +102,18 @@ def headline(migration: Offered, lines: Sequence[JobLine]) -> None:
 
 
 def above(answers: Answers, migration: Offered, *, known_jobs: KnownJobs | None = None) -> list[JobLine]:
-    """Speak of the whole migration above one of its jobs: a line, and the table to choose another one from.
+    """Draw a summary of the whole migration above one of its jobs, and the table to choose another job from.
 
-    Nothing is drawn of a migration of one job.
+    Nothing is drawn for a migration of one job.
 
     Args:
-        answers: What this console holds.
+        answers: The answers in memory.
         migration: The migration.
-        known_jobs: What the page read of the store. A click then leads to the plan of the job on this page; without it,
+        known_jobs: What the page read from the store. If given, a click opens the plan of the job on this page; if not,
             the page shows the job.
 
     Returns:
-        The jobs of the migration; empty of one job.
+        The jobs of the migration; empty for a migration of one job.
     """
     lines: list[JobLine] = []
     if not migration.is_of_many:
@@ -142,9 +142,9 @@ def draw(migration: Offered, lines: Sequence[JobLine], chosen: Callable[[JobLine
 
     Args:
         migration: The migration.
-        lines: Its jobs, in the order in which they are shown.
-        chosen: Called, before the page is drawn again, with the job of the row that was clicked.
-        key: Tells the tables of a page apart.
+        lines: Its jobs, in display order.
+        chosen: Called with the job of the clicked row, before the page is drawn again.
+        key: Distinguishes the tables of a page.
     """
     remaining = _filtered(migration, lines, key)
     if not remaining:

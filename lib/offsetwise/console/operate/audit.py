@@ -1,4 +1,4 @@
-"""The Audit screen: who did or tried what, and whether the log of it is whole."""
+"""The Audit screen: who did or attempted what, and whether the audit log is intact."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from offsetwise.wording.verdicts import Tone, Verdict
 
 PAGE_ROWS: Final = 100
 AT_ONCE: Final = 20_000
-"""Rows that are checked without being asked: about half a second of work. A longer log is read when a person asks."""
+"""Rows that are checked unasked: about half a second. A longer log is checked when a person asks."""
 _CHECKED: Final = "audit-checked"
 _WANTED: Final = "audit-check-wanted"
 _FILES: Final = (
     ("CSV", "csv", audit_rows.csv, "One row a line."),
     ("JSON", "jsonl", audit_rows.json_lines, "One row a line, with what its hash was made of."),
 )
-"""Label, ending, writer and content of each download."""
+"""Label, extension, writer and content of each download."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Checked:
     chain: Chain
     at: datetime
     demo: bool
-    """Of which log: what was found of one says nothing of the other."""
+    """Whether the check was of the demonstration's log: its result holds for that log only."""
 
 
 def show(head: guard.Head) -> None:
@@ -61,7 +61,7 @@ def _rows(seat: board.Seat, newest: int, whole: Chain | None) -> None:
     if request.problems:
         st.warning("  \n".join(("**Nothing is shown.**", *request.problems)), icon=":material/filter_alt_off:")
         return
-    # One more than are shown says whether there are older ones.
+    # One row more than is shown: it tells whether there are older ones.
     page_rows = seat.board.audit(seat.person, request.filter, most=PAGE_ROWS + 1)
     rows = page_rows[:PAGE_ROWS]
     before = request.filter.before_seq
@@ -137,7 +137,7 @@ def _row(row: AuditRow, link: Verdict) -> None:
 
 
 def checked(seat: board.Seat, newest: int) -> Chain | None:
-    """Draw what the last check found, with a way to check again, and give it.
+    """Draw the last check with a button to check again, and return its result.
 
     Args:
         seat: Whose log.

@@ -23,7 +23,7 @@ from offsetwise.wording.verdicts import Tone, Verdict
 ALL: Final = "all"
 _RESULT_WORDS: Final = ("done", "refused")
 BEFORE: Final = "before"
-"""Of the row below which rows are shown, in the URL and in the session."""
+"""Key of the row number below which rows are shown, in the URL and in the session."""
 SINCE: Final = "from"
 UNTIL: Final = "until"
 _DAYS: Final = "days"
@@ -49,7 +49,7 @@ class Typed:
 class ParsedFilters:
     filter: AuditFilter
     problems: tuple[str, ...]
-    """A sentence each. Markdown."""
+    """One sentence each. Markdown."""
 
 
 RESULTS: Final = {
@@ -63,7 +63,7 @@ NOBODY: Final = "nobody signed in"
 
 
 def parsed(typed: Typed) -> ParsedFilters:
-    """Understand what was typed; a field that cannot be understood is told, and never left out in silence."""
+    """Parse the filter fields; a field that cannot be parsed is reported as a problem."""
     problems: list[str] = []
 
     def number(text: str, what: str) -> int | None:
@@ -121,7 +121,7 @@ def filters() -> ParsedFilters:
         since = _text("From (UTC)", SINCE, width=150, says="A day or a time, as in 2026-03-01T14:00.")
         until = _text("Until (UTC)", UNTIL, width=150, says="A day or a time, not including it.")
         _calendar()
-    # Its field stands below the table, so at first only the URL has it.
+    # Its field is below the table, so at first only the URL has it.
     before = st.session_state[BEFORE] if BEFORE in st.session_state else st.query_params.get(BEFORE, "")
     return parsed(
         Typed(
@@ -159,10 +159,10 @@ def _choose_days() -> None:
 
 
 def leaf(newest: int | None, last: int, *, more: bool) -> None:
-    """Draw what leads to older rows, and back to the newest.
+    """Draw the buttons to older rows and back to the newest.
 
     Args:
-        newest: Below which row those shown begin; None for the newest.
+        newest: The row below which those shown begin; None for the newest.
         last: The oldest row shown.
         more: Whether there may be older ones.
     """
@@ -211,9 +211,9 @@ def name(row: AuditRow) -> str:
 
 
 def change(row: AuditRow) -> str:
-    """Return the plan's state before and after; nothing where it was about no plan.
+    """Return the plan's state before and after; empty if the row is not about a plan.
 
-    A refused attempt changes nothing, and says the same twice.
+    A refused attempt changes nothing, and has the same state twice.
     """
     before, after = row.record.details.get("before"), row.record.details.get("after")
     if before is None and after is None:
@@ -267,14 +267,14 @@ DETAILS: Final[Columns[tuple[str, object]]] = (
     Column("said", lambda fact: fact[0], 200),
     Column("as", lambda fact: _value(fact[1]), 700),
 )
-"""What else a row says, a line each."""
+"""Columns of a row's details."""
 
 
 def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
-    """Verify for each row shown whether it is as it was written, as far as it can be seen from it and its neighbour.
+    """Verify for each row shown whether it is as it was written, as far as it and its neighbour show.
 
     Args:
-        rows: In falling order; between two that do not stand together nothing is looked at.
+        rows: In descending order; a row is compared with the next one only if their numbers are consecutive.
         chain: The last check of the whole chain.
     """
     verdicts = []
@@ -292,7 +292,7 @@ def links(rows: Sequence[AuditRow], chain: Chain | None) -> tuple[Verdict, ...]:
 
 
 def verdict(chain: Chain) -> str:
-    """Describe what came of checking the whole chain. Markdown."""
+    """Describe the result of checking the whole chain. Markdown."""
     if chain.broken is None:
         if not chain.rows:
             return "**The audit log is intact.** It has no rows yet."
@@ -308,12 +308,10 @@ def verdict(chain: Chain) -> str:
 
 
 def heading(row: AuditRow) -> str:
-    """Head the details of a row. Markdown."""
     return f"Row {row.seq:,} · {markdown(row.record.action)} · {markdown(str(result(row)))}"
 
 
 def described(row: AuditRow) -> str:
-    """Describe a row in full. Markdown."""
     record = row.record
     by = f"**{markdown(name(row))}**"
     if record.subject is not None or record.issuer is not None:
@@ -332,7 +330,7 @@ def _as_written(row: AuditRow) -> bool:
 
 
 def rows(board: PlansView, person: Person | None, audit_filter: AuditFilter) -> Iterator[AuditRow]:
-    """Yield every row that passes, newest first, read in pages.
+    """Yield every row that passes the filter, newest first, read in pages.
 
     Raises:
         AccessError: The person may not look.
@@ -347,12 +345,11 @@ def rows(board: PlansView, person: Person | None, audit_filter: AuditFilter) -> 
 
 
 def csv(audit_rows: Iterable[AuditRow]) -> bytes:
-    """Write rows as CSV (UTF-8, LF). No cell can run as a formula; what a row does not say is empty."""
     return downloads.csv(table.frame(IN_FILES, list(audit_rows), file=True))
 
 
 def json_lines(audit_rows: Iterable[AuditRow]) -> bytes:
-    """Write rows as JSON lines, each with the text its hash was made of: anybody can check the chain with it.
+    """Return rows as JSON lines, each with the text that was hashed, so that anybody can check the chain.
 
     The hash of a row is the SHA-256 of the previous hash, a line feed and `body`.
     """

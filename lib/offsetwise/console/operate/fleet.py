@@ -39,7 +39,7 @@ MAX_ALIKE: Final = 5
 
 
 def fleet(answers: Answers, migration: Offered, head: guard.Head) -> CachedAnswer[Fleet] | None:
-    """Return the fleet to show; a live one only if it was read, or a person asks for it now."""
+    """Return the fleet to show; a live one only if it is in memory or a person asks for it."""
     question = Question.of(Reader.fleet, migration.name)
     head.context(_caption(migration, answers.cached(question)))
     offer = blocks.Offer(
@@ -197,7 +197,7 @@ def _facts_of(answer: CachedAnswer[Fleet], row: FleetRow, migration: Offered) ->
     label = fleet_table.facts(answer).labels[row.uri]
     verdict = fleet_table.VERDICTS[row.verdict]
     st.header(f"Facts · {markdown(label)}", anchor=False)
-    # Why an unreadable one gave nothing stands in the box below.
+    # Why a checkpoint is unreadable is in the box below.
     message = "" if isinstance(row.read, FailedCheckpoint) else f"**{sentence(row.read.restart)}**"
     st.markdown(f":{verdict.tone.colour}-badge[{verdict}] {message}")
     _links(row, migration.name)
@@ -240,7 +240,7 @@ def _failed(failed: FailedCheckpoint) -> None:
 
 def _problems(checkpoint: Checkpoint) -> None:
     for raw in checkpoint.problems:
-        # The sentence of the restart stands above.
+        # The restart sentence is above.
         problem = worded(replace(raw, message=beside_restart(raw, checkpoint.restart)), terms.shown())
         verdict = verdicts.SEVERITY[severity_of(problem.code)]
         with st.container(border=True):

@@ -17,7 +17,7 @@ from offsetwise.fleets import FleetRow, FleetVerdict
 from offsetwise.wording import many, number
 
 MIN_ROWS: Final = 13
-"""Fewer stand in the table at one glance."""
+"""With fewer checkpoints, the table alone is clear enough."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -33,7 +33,7 @@ UNKNOWN_AGE: Final = "not known"
 SINCE: Final = (*(name for name, _ in AGES), UNKNOWN_AGE)
 _ABOVE: Final = 1e-6
 _STRONGEST: Final = 0.4
-"""How much of the verdict's colour the fullest cell takes: the count on it keeps its contrast."""
+"""Share of the verdict's colour that the fullest cell takes, so that its count keeps enough contrast."""
 
 
 def ages_of(rows: Sequence[FleetRow], now_ms: int) -> Counter[tuple[FleetVerdict, str]]:
@@ -93,7 +93,7 @@ def _dress(figure: go.Figure, lanes: list[str], colours: Palette) -> None:
         **page_style(colours) | {"plot_bgcolor": colours.grid},
     )
     figure.update_xaxes(
-        # On a phone the names of the columns are turned, and reach down to the title.
+        # On a phone the column names are rotated, and reach down to the title.
         title=axis_title("time since the newest batch was planned", colours) | {"standoff": 14},
         automargin=True,
         type="category",

@@ -11,18 +11,17 @@ from offsetwise.fleets import FleetRow
 
 
 def csv(rows: Sequence[FleetRow], now_ms: int) -> bytes:
-    """Write the table as CSV (UTF-8, LF)."""
     return downloads.csv(table.frame(_columns(now_ms), rows, file=True))
 
 
 def json_lines(rows: Sequence[FleetRow]) -> bytes:
-    """Write what `offsetwise inspect --json` prints: a checkpoint a line, or the error in its place."""
-    # A folder's name need not be UTF-8; what is not stands in it as a lone surrogate, which JSON can only escape.
+    """Return the output of `offsetwise inspect --json`: one line for each checkpoint or its error."""
+    # A folder's name need not be UTF-8; other bytes are lone surrogates, which JSON can only escape.
     return "".join(row.json_line() for row in rows).encode(errors="backslashreplace")
 
 
 def _columns(now_ms: int) -> Columns[FleetRow]:
-    """Return the columns of the CSV: times are ISO 8601, ages seconds, and nothing is what is not known."""
+    """Return the columns of the CSV: times are ISO 8601, ages seconds, and unknown values are empty."""
     return (
         Column("uri", lambda row: row.uri),
         Column("names", lambda row: ", ".join(row.names)),

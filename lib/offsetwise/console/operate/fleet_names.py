@@ -1,4 +1,4 @@
-"""What the checkpoints of a fleet are called on screen: as the migration names them, else by their paths."""
+"""Display names of the checkpoints of a fleet: as in the migration file, else by their paths."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from offsetwise.fleets import FleetRow
 
 
 def labels_of(rows: Sequence[FleetRow], roots: Sequence[str]) -> dict[str, str]:
-    """Return what each is called, by URI: the migration's one name for it, as on every other page, else its path.
+    """Return display names by URI: a checkpoint's only name in the migration, as on other pages, else its path.
 
-    A name is no label where another checkpoint has it, as its name or as its path.
+    A name is not used if another checkpoint has the same name or path.
     """
     paths = named([row.uri for row in rows], roots)
     names = {row.uri: escaping.plain(row.names[0]) for row in rows if len(row.names) == 1}
@@ -23,7 +23,7 @@ def labels_of(rows: Sequence[FleetRow], roots: Sequence[str]) -> dict[str, str]:
 
 
 def named(uris: Sequence[str], roots: Sequence[str] = ()) -> dict[str, str]:
-    """Return what each is called on screen: its path below its root, made visible; the whole URI where that is no name.
+    """Return the display name of each URI: its escaped path below its root; the whole URI if that path is not unique.
 
     >>> named(["/data/ckpt/a/orders", "/data/ckpt/b", "/etc"], ["/data/ckpt"])
     {'/data/ckpt/a/orders': 'a/orders', '/data/ckpt/b': 'b', '/etc': '/etc'}

@@ -34,7 +34,7 @@ from offsetwise.wording import duration, many, moment, number
 from offsetwise.wording.verdicts import Tone, Verdict
 
 SAME_QUERY: Final = "same query id"
-"""Stands among the codes of problems: copies are no problem of one checkpoint, and are looked for like one."""
+"""Listed among the problem codes: copies are not a problem of one checkpoint, but people search for them like one."""
 _HOUR_MS: Final = 3_600_000
 ANY_AGE: Final = "any age"
 NOT_KNOWN: Final = "age not known"
@@ -47,8 +47,6 @@ _CELL_PADDING_PX: Final = 24
 
 
 class Order(StrEnum):
-    """How the rows are sorted."""
-
     WORST = "worst first"
     OLDEST = "longest without a batch"
     LARGEST = "largest state"
@@ -57,7 +55,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetFilters:
-    """Which rows are shown. Empty keeps all; names are as they stand on screen."""
+    """Which rows are shown. Empty keeps all; names are as displayed."""
 
     verdicts: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -90,11 +88,11 @@ class FleetFilters:
 
 Rows = tuple[FleetRow, ...]
 Ordered = tuple[tuple[FleetRow, str], ...]
-"""Rows in the order of the table, each with the text that a search looks into."""
+"""Rows in table order, each with the text that a search looks into."""
 
 
 def in_order(rows: Sequence[FleetRow], order: str, now_ms: int) -> Ordered:
-    """Sort the rows of a fleet; `order` is an `Order`, or anything else for the worst first."""
+    """Sort the rows of a fleet; any `order` that is not an `Order` sorts the worst first."""
     fleet_rows = sorted(rows, key=lambda row: row.uri)
     if order == Order.LARGEST:
         fleet_rows.sort(key=lambda row: -1 if row.state_bytes is None else row.state_bytes, reverse=True)
@@ -112,14 +110,14 @@ class FleetFacts:
     """The longest time without a batch."""
     counts: Mapping[FleetVerdict, int]
     warned: int
-    """Those that can be restarted and have a problem that warns."""
+    """Checkpoints that can be restarted and have a warning."""
     copies: int
     codes: tuple[str, ...]
-    """What the problem filter offers, as it stands on screen."""
+    """Options of the problem filter, as displayed."""
     topics: tuple[str, ...]
-    """As it stands on screen too."""
+    """As displayed."""
     labels: Mapping[str, str]
-    """What each checkpoint is called on screen, by URI; see `labels_of`."""
+    """Display name of each checkpoint, by URI; see `labels_of`."""
 
 
 VERDICTS: Final = {
@@ -145,7 +143,7 @@ UNREADABLE: Final = {
         (CheckpointError, "no usable checkpoint"),
     )
 }
-"""Why a checkpoint gave nothing, in words, by the name of the error."""
+"""Why a checkpoint could not be read, by the name of the error."""
 
 
 def _since(row: FleetRow, now_ms: int) -> float:
@@ -180,7 +178,7 @@ def filters(codes: Sequence[str], topics: Sequence[str]) -> FleetFilters:
 
 
 def now_ms(snapshot: CachedAnswer[Fleet]) -> int:
-    """Return the moment up to which ages are counted: when the fleet was read, so that a rerun changes none."""
+    """Return the time up to which ages are counted: when the fleet was read, so that a rerun does not change them."""
     return int(snapshot.at.timestamp() * 1000)
 
 
@@ -222,9 +220,9 @@ def columns(labels: Mapping[str, str], now_ms: int, rows: Rows) -> Columns[Fleet
     """Return the columns on screen.
 
     Args:
-        labels: What each checkpoint is called on screen, by URI.
-        now_ms: Up to when ages are counted.
-        rows: Those shown; the longest name of theirs is whole where there is room.
+        labels: Display name of each checkpoint, by URI.
+        now_ms: Time up to which ages are counted.
+        rows: The rows shown; the column is wide enough for their longest name if there is room.
     """
     longest = max((len(labels[row.uri]) for row in rows), default=0)
     return (
@@ -277,7 +275,7 @@ def committed(row: FleetRow) -> int | None:
 
 
 def age(milliseconds: int | None) -> str:
-    """Print how long ago something was; in the future when a clock is wrong, which is said and not cut to 0.
+    """Format an age; one in the future, from a wrong clock, is shown as ahead instead of cut to 0.
 
     >>> age(8_000), age(43_200_000), age(8_640_000_000), age(-300_000), age(None)
     ('8 s', '12 h', '100 d', '5 min ahead', '?')
@@ -289,7 +287,7 @@ def age(milliseconds: int | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """Print a number of bytes; none at all is a query that keeps no state.
+    """Format a number of bytes; 0 is a query without state.
 
     >>> size(0), size(3_370), size(5_000_000_000), size(None)
     ('none', '3.3 KiB', '4.7 GiB', '?')
@@ -298,12 +296,11 @@ def size(count: int | None) -> str:
 
 
 def age_ms(then_ms: int | None, now_ms: int) -> int | None:
-    """Return the time since a moment; None where it is not known, or no moment that a calendar has."""
     return None if then_ms is None or moment(then_ms) == "?" else now_ms - then_ms
 
 
 def topics(row: FleetRow, at_most: int = 3) -> str:
-    """Name the topics of a row with their partitions; `?` where damage hides them. Not escaped."""
+    """List the topics of a row with their partitions; `?` if damage hides them. Not escaped."""
     if row.partitions is None:
         return "?"
     named = [f"{topic} ({partitions})" for topic, partitions in row.topics]
@@ -312,12 +309,11 @@ def topics(row: FleetRow, at_most: int = 3) -> str:
 
 
 def copies(row: FleetRow) -> str:
-    """State that others carry the same query id; nothing where none does."""
     return f"▲ {number(row.same_query)} alike" if row.same_query > 1 else ""
 
 
 def problems(row: FleetRow) -> tuple[str, ...]:
-    """Name what is wrong: the codes of its problems; of an unreadable one, why it gave nothing. Not escaped."""
+    """Return the codes of the problems; for an unreadable checkpoint, the reason. Not escaped."""
     if isinstance(row.read, FailedCheckpoint):
         return (UNREADABLE.get(row.read.error, "could not be read"),)
     return row.codes
@@ -329,7 +325,7 @@ def restart(row: FleetRow) -> str:
 
 
 def answer(rows: Sequence[FleetRow]) -> tuple[Tone, str, str]:
-    """Describe how the fleet stands: tone, a short head, and a sentence or two."""
+    """Describe the state of the fleet: tone, a short headline, and a sentence or two."""
     count = Counter(row.verdict for row in rows)
     total = many(len(rows), "checkpoint")
     bad = count[FleetVerdict.UNREADABLE] + count[FleetVerdict.PROBLEMS]

@@ -1,4 +1,4 @@
-"""What a reviewer accepts as unproven: positions whose records retention took since the plan was drafted."""
+"""Positions that a reviewer accepts as unproven: retention deleted their records since the plan was drafted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from offsetwise.store.review_rows import DecisionRow
 
 
 def draw(sheet: Sheet) -> None:
-    """Draw what can be accepted, beside the decision; nothing where no record proves a position."""
+    """Draw the positions that can be accepted, next to the decision; nothing if no position was proven by a record."""
     partitions = _partitions(sheet)
     if not partitions:
         return
@@ -46,7 +46,7 @@ def chosen(plan: int) -> tuple[AcceptedUnproven, ...]:
 
 
 def accepted_in_words(decision: DecisionRow) -> str:
-    """Describe what a decision accepted, a line each; nothing where it accepted nothing."""
+    """Describe what a decision accepted, one line each; empty if it accepted nothing."""
     statement = stated_in(ApprovalFile(name="that is kept", content=decision.envelope))
     accepted = statement.accepted_unproven
     return "\n".join(f"Accepted {unproven.topic_partition} as unproven: {unproven.reason}" for unproven in accepted)

@@ -16,7 +16,7 @@ from offsetwise.review.sheet import Sheet
 from offsetwise.wording import many, verdicts
 
 FRESH: Final = "fresh"
-"""What the check is called that a look at the clusters answers."""
+"""Name of the check that needs a look at the clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +26,11 @@ class Looked:
 
 
 def checks(plan: Plan, looked: Looked | None) -> tuple[GateCheck, ...]:
-    """Return everything to check about a plan; whether it is fresh comes last.
+    """Return everything to check about a plan; its freshness comes last.
 
     Args:
         plan: The plan.
-        looked: The last look at the clusters; None where nobody looked since the plan was drafted.
+        looked: The last look at the clusters; None if nobody looked since the plan was drafted.
     """
     return (*checks_of(plan), _fresh(looked))
 
@@ -57,7 +57,6 @@ def checked(sheet: Sheet, looked: Looked | None) -> tuple[GateCheck, ...]:
 
 
 def in_words(results: Sequence[GateCheck]) -> str:
-    """Return how each came out, a line each. Markdown."""
     lines = []
     for check in results:
         shown = verdicts.GATE[check.outcome]
@@ -74,11 +73,11 @@ def counts(results: Sequence[GateCheck]) -> str:
 
 
 def left_open(results: Sequence[GateCheck], *, requested: str = "") -> None:
-    """Draw how many checks came out in which way, and those that are not met written out.
+    """Draw how many checks have which outcome, and list those that are not met.
 
     Args:
         results: The checks.
-        requested: The name of one that a person asked for, written out though it is met.
+        requested: Name of a check that a person asked for; it is listed even if it is met.
     """
     st.markdown(f"**{counts(results)}**")
     gate_checks = [check for check in results if check.outcome is not Outcome.PASSED or check.name == requested]

@@ -1,4 +1,4 @@
-"""What the cluster of a job's sinks says of their transactions, on the Checkpoint, Clusters and Draft screens."""
+"""The state of the transactions of a job's sinks on their cluster, on the Checkpoint, Clusters and Draft screens."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def draw(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None:
 
 
 def summary(snapshot: CachedAnswer[SinkTransactions], *, recorded: bool) -> None:
-    """Draw how many are open, when the first of them runs out, and what could not be asked.
+    """Draw how many are open, when the first times out, and what could not be read.
 
     Args:
-        snapshot: What was decided.
-        recorded: Whether it is of the sample: its clock stands still, at the time of the recording.
+        snapshot: The decisions on the transactions.
+        recorded: Whether it is of the sample, whose clock stands still at the time of the recording.
     """
     transactions = snapshot.value
     open_ = transactions.open
@@ -130,7 +130,7 @@ def _upgrade(upgrade: Upgrade) -> None:
 
 
 def _why(rows: Sequence[SinkTransaction]) -> None:
-    """Show each reason once, after an example: cells show the beginning of a sentence only."""
+    """Show each reason once, with an example: table cells show only the beginning of a sentence."""
     first = {row.reason: row for row in reversed(rows)}
     shown = [row for row in rows if first[row.reason] is row][:_REASONS]
     st.markdown(

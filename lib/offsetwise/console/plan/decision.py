@@ -1,7 +1,7 @@
-"""The panel beside a plan: what to check, the decision, why a control is off, and what the board answered.
+"""The panel next to a plan: the checks, the decision, why a control is disabled, and the board's answer.
 
-A callback runs before the page does, with what the page was drawn with: the digest it passes is the one that stood on
-the screen. Who asks is looked up anew, and the board decides everything else.
+A callback runs before the page does, with the values the page was drawn with: the digest it passes is the one that was
+on the screen. The person is looked up again, and the board decides everything else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from offsetwise.wording.verdicts import Tone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offs:
-    """Why the buttons of a decision are off; None for one that is on."""
+    """Why the buttons of a decision are disabled; None for an enabled one."""
 
     approve: NotAllowed | None
     reject: NotAllowed | None
@@ -48,7 +48,7 @@ class Observed:
     drifts: tuple[Drift, ...]
     checks: tuple[GateCheck, ...]
     typed: DeltaGenerator
-    """Below the open checks: where it is typed why the plan is approved all the same."""
+    """Container below the open checks, for the reasons to approve in spite of them."""
 
 
 EXPORT_PAGE: Final = "pages/plan/export.py"
@@ -90,13 +90,13 @@ def before_approving(sheet: Sheet) -> Observed:
 
 
 def fields(seat: Seat, sheet: Sheet, observed: Observed, *, overtaken: bool) -> Offs:
-    """Draw what is typed beside a decision; return why its buttons, which the bar has, are off.
+    """Draw the fields of a decision; return why its buttons, which are in the bar, are disabled.
 
     Args:
         seat: The board, and who decides.
         sheet: The plan as it is shown.
-        observed: What was found before.
-        overtaken: Whether the person was shown an earlier version before, and has not said that they saw this one.
+        observed: Results of earlier checks.
+        overtaken: Whether the person saw an earlier version before, and has not confirmed that they saw this one.
     """
     plan = sheet.row.id
     off = _off(seat, sheet, overtaken=overtaken)
@@ -137,14 +137,14 @@ def speaks(seat: Seat, plan: int) -> bool:
 
 
 def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, live: Callable[[], None]) -> None:
-    """Draw the bar: how the plan stands, what came of the last button, and the next step.
+    """Draw the bar: the plan's state, the result of the last button, and the next step.
 
     Args:
         seat: The board, and who decides.
         sheet: The plan as it is shown.
-        checks: As they are drawn.
-        offs: Why buttons are off.
-        live: Draws what has to be said between two runs of the page.
+        checks: The checks as they are drawn.
+        offs: Why buttons are disabled.
+        live: Draws notices between two runs of the page.
     """
     facts = bar.PlanFacts(
         name=plan_name(sheet.row),
@@ -165,7 +165,7 @@ def draw_bar(seat: Seat, sheet: Sheet, checks: Sequence[GateCheck], offs: Offs, 
 
 
 def _meanwhile(sheet: Sheet) -> bar.Message | None:
-    """Return what somebody else did to the plan since this session opened it; nothing where it still waits."""
+    """Return the message that somebody else changed the plan since this session opened it; None while it waits."""
     state = sheet.row.state
     opened: State = st.session_state.setdefault(f"opened-as-{sheet.row.id}", state)
     if opened is not State.SUBMITTED or state is State.SUBMITTED:
@@ -180,7 +180,7 @@ def _meanwhile(sheet: Sheet) -> bar.Message | None:
 
 
 def _why_off(sheet: Sheet, offs: Offs) -> bar.Message | None:
-    """Return why nobody, or not this person, decides now; nothing where the next step is another one."""
+    """Return why this person or nobody can decide now; None if they can, or if the next step is another one."""
     closed = plan_status.closed(sheet)
     if closed is not None:
         if sheet.status.state in (State.APPROVED, State.APPLIED) and not sheet.status.expired:
@@ -215,7 +215,7 @@ def _verdicts(sheet: Sheet, offs: Offs) -> None:
 
 
 def _off(seat: Seat, sheet: Sheet, *, overtaken: bool) -> NotAllowed | None:
-    """Return why nobody, or not this person, decides now. The board asks everything again when they do."""
+    """Return why this person or nobody can decide now; None if they can. The board checks again at the decision."""
     refused = seat.board.why_not(seat.person, Verb.APPROVE, sheet.row.id)
     if refused is not None:
         return refused
@@ -271,14 +271,14 @@ def typed_key(plan: int) -> str:
 
 
 def decide(plan: int, digest: str, drift_question: Question[tuple[Drift, ...]], verdict: Verdict) -> None:
-    """Decide about the version that was shown; a remark that was written is kept first.
+    """Decide about the version that was shown; a typed remark is saved first.
 
     Args:
         plan: The plan's number.
-        digest: Of the version that was shown.
-        drift_question: What somebody may have asked about that version: its answer counts even where it came
-            after the page was drawn.
-        verdict: What the person says.
+        digest: Digest of the version that was shown.
+        drift_question: The question about that version's drift: its answer counts even if it came after the page was
+            drawn.
+        verdict: The person's verdict.
     """
     remark = str(st.session_state.get(remark_key(plan), ""))
     if verdict is Verdict.REJECTED and not remark.strip():
@@ -326,7 +326,7 @@ def _drifts(drift_question: Question[tuple[Drift, ...]]) -> tuple[Drift, ...]:
 
 
 def _typed(plan: int) -> None:
-    """Keep what is in the field, so that neither the end of a sign-in nor a reload takes it away."""
+    """Keep the field's text, so that a sign-out or a reload does not lose it."""
     unsent.keep(plan, str(st.session_state.get(remark_key(plan), "")))
 
 

@@ -1,4 +1,4 @@
-"""What a person decides about single partitions and whole topics, each with a reason."""
+"""The decisions of a person about single partitions and whole topics, each with a reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOK, _DECIDED, _ALL = "needs a look first", "decided by a person", "by name"
 _SAID: Final = "decision-refused"
 _UNSET: Final = "leave-unset"
 _PROOF_PX: Final = 430
-"""The proof of one partition may be longer than all that is decided on this page."""
+"""The proof of one partition may be longer than all decisions on this page."""
 _OFF: Final = "only somebody with the role author decides where a partition starts."
 _OF_TOPIC: Final = (Start.EARLIEST, Start.LATEST)
 _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] = (
@@ -52,7 +52,7 @@ _PARTITIONS: Final[Columns[tuple[PartitionComparison, PlannedPosition | None]]] 
     Column("skips ≤", lambda of: None if of[1] is None else of[1].skip, help="Records never read, at most."),
     Column("reason", lambda of: of[0].evidence.reason if of[1] is None else of[1].reason),
 )
-"""A partition, and what is planned for it; None where nothing is."""
+"""A partition, and its planned position; None if there is none."""
 _DECISIONS: Final[Columns[tuple[str, str, str, str]]] = (
     Column("what", lambda decision: decision[0]),
     Column("starts at", lambda decision: decision[1]),
@@ -66,9 +66,9 @@ def draw(frozen: Frozen, work: Work, drafted: Drafted | None, *, by: str | None)
 
     Args:
         frozen: What is drafted from.
-        work: What was decided so far; changed by the buttons.
-        drafted: The draft; None where it may not be made as asked for.
-        by: The name that decisions are recorded under; None for somebody who may not decide.
+        work: The decisions so far; the buttons change it.
+        drafted: The draft; None if it is refused.
+        by: The name that decisions are recorded under; None for a person who may not decide.
     """
     blocks.section(TITLE)
     rows = frozen.comparison.partitions
@@ -214,16 +214,16 @@ def _set(work: Work, row: PartitionComparison, name: str, by: str | None) -> Non
 
 
 def wrong_with(offset: str, reason: str, *known_positions: AnyPosition | None) -> str | None:
-    """Describe what is wrong with a decision as it was typed; None where nothing is.
-
-    Args:
-        offset: The position, in words.
-        reason: Why it is right.
-        *known_positions: Positions of the same partition: it must be one of their stream.
+    """Describe what is wrong with a decision as it was typed; None if nothing is.
 
     >>> wrong_with("950", "seen in the log")
     >>> wrong_with("1e3", "x")
     "Expected an offset as digits from 0 to 9,223,372,036,854,775,807, found '1e3'. Nothing was changed."
+
+    Args:
+        offset: The position as typed.
+        reason: Why it is right.
+        *known_positions: Positions of the same partition; the typed one must be of the same kind.
     """
     if position(offset, *known_positions) is None:
         such = next(
@@ -268,7 +268,6 @@ def _topics(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> 
 
 
 def _without_commit(rows: Sequence[PartitionComparison], work: Work, by: str | None) -> None:
-    """Offer to write nothing for partitions that the group has no commit for, or the file no position."""
     unset = [row for row in rows if row.old_offset is None]
     if unset:
         st.checkbox(

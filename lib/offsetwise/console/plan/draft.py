@@ -1,4 +1,4 @@
-"""The Draft screen: from what was compared to a plan that a second person decides about."""
+"""The Draft screen: from a comparison to a plan that a second person decides about."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SINK: Final = "sink-rewound"
 _CHECKLIST: Final = "Checklist"
 _CUTOVER: Final = "cutover"
 YOUNG: Final = timedelta(hours=1)
-"""A comparison older than this may well be of another batch than the job's last."""
+"""A comparison older than this is likely to be of an earlier batch than the job's last."""
 
 
 def show(head: guard.Head) -> None:
@@ -192,18 +192,18 @@ def _name(frozen: Frozen, who: str) -> str:
 
 
 def _plans(frozen: Frozen, seat: board.Seat) -> list[PlanRow]:
-    """Find every plan for the same positions, the one that changed last first."""
+    """Return every plan for the same positions, the one that changed last first."""
     comparison = frozen.comparison
     moves = comparison.moves(comparison.group)
     return [row for row in seat.board.plans(seat.person) if row.moves == moves]
 
 
 def _drafted_at(frozen: Frozen, plans: Sequence[PlanRow]) -> str:
-    """Return the time that the plan says it was drafted at: that of the newest thing it is drafted from.
+    """Return the drafting time of the plan: the time of the newest input it is drafted from.
 
-    That is the reading, or the last change of a plan for the same positions. No clock is read: the time is part of the
-    plan's digest, and whoever draws the page again must see the same plan. It is another one for each version, so
-    what was decided about an earlier version never counts for a later one that says the same.
+    That is the comparison, or the last change of a plan for the same positions. No clock is read: the time is part of
+    the plan's digest, and whoever draws the page again must see the same plan. It differs for each version, so a
+    decision about an earlier version never counts for a later one with the same content.
     """
     newest = datetime.fromisoformat(frozen.comparison.taken_at)
     if plans:
@@ -257,12 +257,12 @@ def _checklist(frozen: Frozen, draft: Drafted | None, *, recorded_: bool) -> tup
 
 
 def checklist(comparison: Comparison, plan: Plan | None, *, recorded: bool, now: datetime) -> tuple[GateCheck, ...]:
-    """Return what a reviewer will check, judged as the draft stands; of its freshness what its own reading tells.
+    """Return the reviewer's checks for the draft; its freshness is judged from its own reading.
 
     Args:
         comparison: What it is drafted from.
-        plan: The draft; None where it may not be made as asked for.
-        recorded: Whether the comparison is a recording whose clusters exist no more.
+        plan: The draft; None if it is refused.
+        recorded: Whether the comparison is a recording whose clusters no longer exist.
         now: With its time zone.
     """
     fresh = _fresh(comparison, recorded=recorded, now=now)

@@ -53,11 +53,11 @@ _COLUMNS: Final[Columns[PlannedTransaction]] = (
 
 
 def draw(plan: Plan, *, over: bool = False) -> None:
-    """Draw every transaction that a plan ends; nothing where it ends none.
+    """Draw every transaction that a plan ends; nothing if it ends none.
 
     Args:
         plan: The plan.
-        over: Whether it is never applied, or was: no clock runs down to the first commit that comes too late.
+        over: Whether it was applied, or never will be: no clock is drawn for the first commit that would be too late.
     """
     message = irreversible(plan)
     if message is None:

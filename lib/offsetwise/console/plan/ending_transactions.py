@@ -1,4 +1,4 @@
-"""A plan that ends transactions of a job's sinks, on the Draft screen: what is open, what people decide, the plan."""
+"""A plan that ends transactions of a job's sinks, on the Draft screen: open transactions, decisions, the plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PLAN: Final = "The plan"
 _DOES: Final = "does"
 _MOVES: Final = "move the job"
 ADDRESS: Final = {_DOES: next(spec.label for spec in target_types() if spec.role is TargetRole.TRANSACTIONS)}
-"""Leads the Draft page to the plan that ends what a checkpoint decides."""
+"""Query that opens the Draft page with the plan that ends a checkpoint's transactions."""
 REWOUND: Final = "transactions-rewound"
 TOPICS: Final = "sink-topics"
 _SAID: Final = "settlement-refused"
@@ -54,7 +54,7 @@ _CHOICES: Final[Columns[SettlementChoice]] = (
 
 
 def choose(migration: Offered, subject: Subject) -> TargetType | None:
-    """Let the person choose what the plan is for; None where it moves the job, the only choice without such a sink."""
+    """Let the person choose the purpose of the plan; None if it moves the job, the only choice without such a sink."""
     if subject not in dict(migration.sinks):
         return None
     ending_ = {spec.label: spec for spec in target_types() if spec.role is TargetRole.TRANSACTIONS}
@@ -62,14 +62,14 @@ def choose(migration: Offered, subject: Subject) -> TargetType | None:
 
 
 def draw(here: Answers, migration: Offered, subject: Subject, spec: TargetType, seat: Seat | None) -> None:
-    """Draw what is open on the sink's cluster, what a person decides about it, and the plan that ends it.
+    """Draw the open transactions on the sink's cluster, the decisions about them, and the plan that ends them.
 
     Args:
-        here: What was read.
+        here: The answers in memory.
         migration: The migration.
         subject: Its checkpoint.
         spec: The target.
-        seat: The board, and who drafts; None where nobody can sign in.
+        seat: The board, and who drafts; None if nobody can sign in.
     """
     pressed = submission.pressed()
     work, sheet = _work(migration, subject, spec, seat)
@@ -217,7 +217,7 @@ def _rewound(rows: Sequence[SinkTransaction], work: Work) -> bool:
 
 
 def _drafted(here: Answers, question: Question[Plan]) -> Drafted | None:
-    """Offer to draft, and give the plan; None before, and where the last look refused it."""
+    """Draw the offer to draft, and return the plan; None before that, and if the last look refused it."""
     answer = blocks.draw_answer(here, question, _OFFER)
     reading = here.reading(question)
     if answer is None or reading is not None:

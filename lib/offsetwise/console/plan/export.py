@@ -1,4 +1,4 @@
-"""The Export screen: a plan and its approvals as files, and what comes back."""
+"""The Export screen: a plan and its approvals as files, and the files that are brought back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OTHER: Final = {True: "Other tools, and the files one by one", False: "The file
 _STYLE: Final = """<style>
 [data-testid="stCode"] > div:last-child { opacity: 1; visibility: visible }
 </style>"""
-"""Copying is what the commands are for: Streamlit shows its button only while the mouse is over them."""
+"""Commands are there to be copied; Streamlit shows its copy button only while the mouse is over them."""
 _SAYS: Final = {
     SheetMark.DRAFT: "A DRAFT: nobody may apply it.",
     SheetMark.APPROVED: "Approved.",
@@ -65,7 +65,7 @@ _ABOUT: Final = {
     ),
     ExportKind.GROUPS_CSV: ("Consumer group CSV", "For `kafka-consumer-groups`, where a group is reset by hand."),
 }
-"""The title of each kind and what it is for; how a job is told where to begin has its own."""
+"""Title and purpose of each kind; files with starting positions have their own."""
 _WHY_DRAFT: Final = {
     State.DRAFT: "it was not submitted",
     State.SUBMITTED: "it waits for decisions",
@@ -144,7 +144,7 @@ def kit_of(seat: board.Seat, sheet: Sheet, destination: Destination) -> File:
     """Return the archive with everything that `apply` needs.
 
     Raises:
-        PlanError: Somebody changed the plan just now.
+        PlanError: Somebody has just changed the plan.
     """
     counted = tuple(hashlib.sha256(row.envelope).hexdigest() for row in sheet.status.counted)
     return _kit_of(sheet.digest, counted, destination, seat, sheet.row.id)
@@ -181,7 +181,7 @@ def draw(seat: board.Seat, sheet: Sheet, destination: Destination) -> None:
 
 
 def kinds_of(plan: Plan) -> tuple[ExportKind, ...]:
-    """Return the kinds of files that fit a plan: what it does not write is no file of another tool either."""
+    """Return the kinds of files that fit a plan: it must write something that the file describes."""
     starts = any(target_type(target.kind).role is TargetRole.START for target in plan.targets)
     is_told = starts and known_form(plan.targets, plan.requirements.engine) is not None
     left_out = {
@@ -277,7 +277,7 @@ def files_of(seat: board.Seat, sheet: Sheet, kind: ExportKind) -> tuple[File, ..
     """Return the files of one kind.
 
     Raises:
-        PlanError: The plan cannot be said in that form, or somebody changed it just now.
+        PlanError: The plan cannot be expressed in that form, or somebody has just changed it.
     """
     result = sheet.status
     marked = dict.fromkeys(result.counted, result.mark) | dict.fromkeys(result.withdrawn, SheetMark.WITHDRAWN)
@@ -313,7 +313,7 @@ def _changed(plan: int) -> PlanError:
 
 
 def why_draft(sheet: Sheet) -> str | None:
-    """Explain why the files say DRAFT; None where they do not. Markdown."""
+    """Explain why the files are marked DRAFT; None if they are not. Markdown."""
     result = sheet.status
     if result.mark is not SheetMark.DRAFT:
         return None
@@ -332,7 +332,7 @@ def withdrawn(sheet: Sheet) -> str:
 
 
 def approved(sheet: Sheet) -> str:
-    """Describe who approved, and whether it was applied since. Markdown."""
+    """Describe who approved, and whether the plan was applied since. Markdown."""
     by = "  \n".join(
         f"{markdown(named(row.by))}, {clock(row.at_ms)}, good until {clock(row.expires_at_ms)}"
         for row in sheet.status.counted
@@ -345,7 +345,7 @@ def approved(sheet: Sheet) -> str:
 
 
 def use(kind: ExportKind, file: Export, plan: Plan, destination: Destination) -> str | None:
-    """Return the exact commands that use a file of another tool's; None where `apply` uses it, or nothing may."""
+    """Return the commands of another tool that use a file; None if `apply` uses it, or nothing may."""
     if kind is ExportKind.STARTING_OFFSETS and file.mark is SheetMark.APPROVED:
         line = starting_form(plan.targets, plan.requirements.engine).use
         return None if line is None else line.format(file.name)
@@ -355,7 +355,7 @@ def use(kind: ExportKind, file: Export, plan: Plan, destination: Destination) ->
 
 
 def unseen(plan: Plan) -> bool:
-    """Whether a group's name would be marked: no command is shown that is not exact, or not what it looks like."""
+    """Return whether a group's name contains characters that display differently: no inexact command is shown."""
     return any(plain(name) != name for name in _groups(plan))
 
 

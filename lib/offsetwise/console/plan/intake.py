@@ -1,4 +1,4 @@
-"""Bringing files in: an approval that was signed elsewhere, a receipt of what was applied, a bundle to review."""
+"""Files that are brought in: an approval that was signed elsewhere, a receipt, a review bundle."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from offsetwise.wording import many
 
 Answer = DecideAnswer | OtherAnswer | SaveAnswer
 Take = Callable[[board.Seat, str, bytes], Answer]
-"""Takes in a file with a name and content, as whoever sits there."""
+"""Accepts a file by name and content, on behalf of a seat."""
 _NAME: Final = 200
-"""Characters of a file's name that are repeated."""
+"""Characters of a file's name that messages repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ _ANOTHER: Final = NotAllowed(
 class IntakeAnswer:
     name: str
     about: str
-    """What it was about: another plan's page does not show it."""
+    """What the page showed: another plan's page does not show the answer."""
     answer: Answer | Exception
 
 
@@ -157,14 +157,14 @@ def _take(key: str, about: str, seat: board.Seat, take: Take) -> None:
 
 
 def keep(key: str, name: str, about: str, seat: board.Seat, verb: Callable[[board.Seat], Answer]) -> None:
-    """Do something for a button, and keep what was answered.
+    """Run a button's action, and keep the answer.
 
     Args:
-        key: Of the button.
-        name: Of the file that was brought in.
+        key: Key of the button.
+        name: Name of the file that was brought in.
         about: What the page was drawn for.
-        seat: Before which board, and for whom.
-        verb: What to do as whoever sits there now, which is looked up again.
+        seat: The board and person the page was drawn with.
+        verb: The action, called with the current seat, which is looked up again.
     """
     answer: Answer | Exception
     try:

@@ -1,4 +1,4 @@
-"""How a plan stands, in words. Markdown where it says so."""
+"""The state of a plan in words. Markdown if the docstring says so."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _SET_STATES: Final = {
     SetState.CHANGED: Verdict(icon="▲", word="changed", tone=Tone.CAREFUL),
 }
 _NAMED: Final = 2
-"""Reviewers that a plan waits for by their names; where there are more, it waits for any of them."""
+"""Up to this many reviewers are named as those a plan waits for; with more, it waits for any of them."""
 
 
 def at(at_ms: int) -> str:
-    """Print a time; one that no calendar has, in milliseconds.
+    """Format a time; one out of a calendar's range, in milliseconds.
 
     >>> at(1_772_366_400_000), at(2**62)
     ('2026-03-01 12:00:00', '4611686018427387904 ms')
@@ -60,7 +60,7 @@ def ago(at_ms: int, now: datetime) -> str:
 
 
 def named(who: Who) -> str:
-    """Name somebody with the identity behind the name, which anybody may choose."""
+    """Name a person together with the identity: anybody may choose the name."""
     if who.name == who.subject or who.issuer == DEMO_ISSUER:
         return identity_of(who)
     return f"{who.name} ({identity_of(who)})"
@@ -85,7 +85,7 @@ def caption(sheet: Sheet, now: datetime) -> str:
 
 
 def until(status: VersionStanding, now: datetime) -> str:
-    """Describe until when it can be decided about, or applied; nothing where that is no question."""
+    """Describe until when it can be decided or applied; empty if neither applies."""
     if status.state is State.SUBMITTED and status.submission is not None:
         if status.expired:
             return "its submission or an approval has expired"
@@ -111,7 +111,7 @@ def set_state(status: SetStanding) -> Verdict:
 
 
 def waits(board: Board, sheet: Sheet) -> str:
-    """Return whom a plan waits for, as a clause; nothing where it waits for nobody."""
+    """Return whom a plan waits for, as a clause; empty if nobody."""
     result = sheet.status
     author = first_name(sheet.versions[-1].by.name)
     if result.expired or result.state in (State.DRAFT, State.REJECTED):
@@ -128,7 +128,7 @@ def waits(board: Board, sheet: Sheet) -> str:
 
 
 def first_name(name: str) -> str:
-    """Return what somebody is called in short: people of the demonstration have what they do behind their name.
+    """Return the short name of a person: in the demonstration, the role follows a comma.
 
     >>> first_name("Rita, who reviews"), first_name("rita@example.org")
     ('Rita', 'rita@example.org')
@@ -147,7 +147,7 @@ def _name_of(sheet: Sheet, issuer: str, subject: str) -> str:
 
 
 def votes(status: VersionStanding) -> str:
-    """Describe how many approve, of how many are asked for.
+    """Describe the number of approvals.
 
     >>> votes(VersionStanding(state=State.SUBMITTED, submission=None, counted=(), required=2, expired=False))
     '0 of 2 approvals'
@@ -185,7 +185,7 @@ def why_typed(plan: Plan, unsafe: int) -> str:
 
 
 def people(sheet: Sheet) -> tuple[str, ...]:
-    """Name everybody who is barred from deciding, the author first."""
+    """Return everybody who may not decide because they edited the plan, the author first."""
     return tuple(
         editor(sheet, row) if row.issuer == DEMO_ISSUER else f"{row.subject} of {row.issuer}" for row in sheet.editors
     )

@@ -23,21 +23,21 @@ from offsetwise.wording import many
 from offsetwise.wording.verdicts import Verdict
 
 KEY: Final = "plan"
-"""Of the chosen plan's number, in the URL and in the session."""
+"""Key of the chosen plan's number, in the URL and in the session."""
 OF_SET: Final = "set-"
-"""How a set is named there, before its number."""
+"""Prefix of a set's number there."""
 _OF_LINK: Final = "plan-of-link"
 _MOST: Final = 200
-"""Plans listed; of more, those that changed last."""
+"""Plans listed; the most recently changed ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEntry:
     of: PlanRow | SetRow
     label: int | str
-    """Its number, or the name of the set."""
+    """The plan's number, or the name of the set."""
     why: str
-    """What it waits for the person for; empty where it does not."""
+    """What it waits for the person for; empty if it does not."""
     state: Verdict
     open: bool
     moves: str
@@ -54,12 +54,12 @@ def name_of(row: PlanRow | SetRow) -> str:
 
 
 def choose(shown: StoreListing, now: datetime, *, sets: bool = False) -> PlanRow | SetRow | None:
-    """Let the person choose a plan; None where there is none.
+    """Let the person choose a plan; None if there is none.
 
     Args:
-        shown: What the store has.
+        shown: The store's content.
         now: With its time zone.
-        sets: Whether a set of plans is one choice, in the place of its plans.
+        sets: Whether a set of plans is one entry instead of its plans.
     """
     opened = bar.to_open()
     if opened is not None:
@@ -93,7 +93,7 @@ def choose(shown: StoreListing, now: datetime, *, sets: bool = False) -> PlanRow
 
 
 def _entries(shown: StoreListing, selected: str | None, *, sets: bool) -> Iterator[PlanEntry]:
-    """Yield what can be chosen: plans of a set that is as it was submitted only where one of them is asked for."""
+    """Yield the entries to choose from; plans of an unchanged set only if they are selected."""
     of_sets: set[int] = set()
     waiting = {review.of_set: review for review in shown.waiting if review.of_set is not None}
     visited: set[int] = set()
@@ -156,7 +156,7 @@ def _label(entries: Sequence[PlanEntry], waiting: int) -> str:
 
 
 def _note(requested: str | None, names: Sequence[str]) -> None:
-    """Remember a plan that a link names and that is not here: Streamlit forgets it at the next rerun."""
+    """Remember a plan that a link names and that does not exist here: Streamlit forgets it at the next rerun."""
     if requested is not None and requested not in names:
         st.session_state[_OF_LINK] = requested
     elif requested is not None:

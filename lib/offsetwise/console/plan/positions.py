@@ -29,7 +29,7 @@ from offsetwise.wording.verdicts import Tone, Verdict
 
 
 class Attention(IntEnum):
-    """How much a partition needs a look, most first."""
+    """How much attention a partition needs, most first."""
 
     UNSAFE = 0
     CHANGED = 1
@@ -50,12 +50,12 @@ LOOKS: Final = {
 class Row:
     position: PlannedPosition
     name: str
-    """Tells it apart from every other one of the plan, on screen and in the URL."""
+    """Unique name within the plan, on screen and in the URL."""
     attention: Attention
     risks: tuple[str, ...]
-    """What is unsafe about it, a clause each."""
+    """The risks of its position, one clause each."""
     changed: tuple[str, ...]
-    """The parts that the version before had otherwise; empty where there is none, or nothing changed."""
+    """The parts that differ from the version before; empty if there is none, or nothing changed."""
 
     @property
     def reason_text(self) -> str:
@@ -119,9 +119,9 @@ POSITIONS: Final[Columns[Row]] = (
 )
 Rows = tuple[Row, ...]
 _ROW: Final = "row"
-"""Of the selected partition's name, in the URL and in the session."""
+"""Key of the selected partition's name, in the URL and in the session."""
 _FILTERED: Final = 12
-"""Partitions of several topics; where there are more, they can be filtered by topic."""
+"""With more partitions than this, of several topics, they can be filtered by topic."""
 
 
 @told_apart_by(lambda shown: shown.key)
@@ -147,7 +147,7 @@ def draw(seat: Seat, sheet: Sheet, shown: Shown, colours: Palette) -> None:
 
 
 def _filtered(shown: Shown) -> tuple[Row, ...]:
-    """Let the person choose among the rows: those that stay as they are and need no look are left out until asked."""
+    """Let the person filter the rows: those that stay as they are and need no attention are hidden at first."""
     quiet = {row.name for row in shown.rows if row.attention is Attention.NOTHING and not moves(row.position)}
     hidden = quiet if len(quiet) < len(shown.rows) else set()
     several = len(shown.rows) > _FILTERED and len(shown.topics) > 1
@@ -234,7 +234,6 @@ def _unedited(position: PlannedPosition) -> str:
 
 
 def _stored_evidence(seat: Seat, sheet: Sheet, row: Row) -> None:
-    """Draw the whole evidence that was kept with the plan, once a person asks: it is much."""
     if not st.toggle("Show the comparison that it was drafted from", key=f"kept-{sheet.digest[:16]}"):
         return
     with guard.block("kept"):
@@ -259,11 +258,11 @@ def _stored_evidence(seat: Seat, sheet: Sheet, row: Row) -> None:
 
 
 def rows_of(plan: Plan, since: Difference | None) -> tuple[Row, ...]:
-    """Return the partitions of a plan, those that most need a look first.
+    """Return the partitions of a plan, those that need attention first.
 
     Args:
         plan: The plan.
-        since: What it changes against the version before; None where it is the first one.
+        since: The difference to the version before; None for the first one.
     """
     changed = {} if since is None else {(c.source, c.topic, c.partition): c.parts for c in since.positions}
     names = row_names(plan.positions, among=plan.positions)
@@ -295,7 +294,9 @@ def headline(rows: Sequence[Row]) -> str:
 
 
 def cost(rows: Sequence[Row]) -> tuple[int | None, int | None, int]:
-    """Return the most that is skipped and replayed, None where a part is unknown, and of how many partitions one is.
+    """Return upper bounds of skipped and replayed records, and the number of partitions without one.
+
+    A bound is None if any of its parts is unknown.
 
     >>> cost(())
     (0, 0, 0)
@@ -308,7 +309,6 @@ def cost(rows: Sequence[Row]) -> tuple[int | None, int | None, int]:
 
 
 def title(row: Row) -> str:
-    """Head the details of a row. Markdown."""
     position = row.position
     there = "" if position.new_topic == position.topic else f" on {markdown(position.new_topic)}"
     start = "no position" if position.old_offset is None else number(position.old_offset)
@@ -324,7 +324,7 @@ def _attention(position: PlannedPosition, warnings: tuple[str, ...], parts: tupl
 
 
 def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
-    """Return what partitions are sorted by: what most needs a look comes first."""
+    """Return the sort key of partitions: those that need attention come first."""
     position = row.position
     return (
         row.attention,
@@ -341,7 +341,6 @@ def order(row: Row) -> tuple[int, bool, int, int, bool, int, str, int, str]:
 
 @cached(8)
 def shown(sheet: Sheet, since: Difference | None) -> Shown:
-    """Return the partitions, those that most need a look first."""
     rows = rows_of(sheet.plan, since)
     return Shown(
         key=f"{sheet.digest}{'' if since is None else since.before}",

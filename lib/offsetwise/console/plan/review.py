@@ -34,7 +34,7 @@ from offsetwise.wording.cutover import required
 from offsetwise.wording.verdicts import Tone
 
 _BESIDE: Final = (5, 3)
-"""Widths of the plan and of the decision beside it, which stands below where there is no room."""
+"""Widths of the plan and of the decision, which is below the plan if there is no room next to it."""
 
 
 def show(head: guard.Head) -> None:
@@ -128,7 +128,7 @@ def _address(sheet: Sheet) -> str:
 
 
 def _overtaken(seat: Seat, sheet: Sheet) -> bool:
-    """Return a person when a newer version takes the place of the one they were looking at."""
+    """Return whether a newer version replaced the one that the person was shown; draw what it changes."""
     key = f"seen-{sheet.row.id}"
     shown_digest = st.session_state.setdefault(key, sheet.digest)
     if shown_digest == sheet.digest:
@@ -161,7 +161,6 @@ def _drifted(sheet: Sheet, drifts: tuple[Drift, ...]) -> None:
 
 
 def _cost(label: str, most: int | None, meaning: str, tone: Tone) -> Card:
-    """Return the card of what the plan costs at most."""
     if most is None:
         return Card(label, number(None), meaning, Tone.UNKNOWN)
     return Card(label, at_most(most), meaning, tone if most else None)

@@ -1,4 +1,4 @@
-"""Transactions of a job's sink in a plan: asked about on Draft, and what the copy says of them on Review."""
+"""Transactions of a job's sinks in a plan: read on Draft, and which of them the copy marks, on Review."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _MARKS: Final[Columns[MarkedTransaction]] = (
 def ask(
     here: Answers, migration: Offered, frozen: Frozen, targets: Sequence[Target]
 ) -> tuple[SinkTransactions | None, Recorded]:
-    """Draw whether the sink's cluster was asked, and whether what it settled is to be marked in the copy.
+    """Draw whether the sink's cluster was read, and whether to mark its settled transactions in the copy.
 
     Returns:
-        Its answer, None where nobody asked; and what the plan's settings say of marks. Nothing is drawn for a job
-        without transactions.
+        The transactions, None if nobody asked; and the plan's settings of marks. Nothing is drawn for a job without
+            transactions.
     """
     checkpoint, name = frozen.comparison.checkpoint, frozen.subject.checkpoint
     if name is None or checkpoint is None or not open_transactions(checkpoint.details):
@@ -73,7 +73,7 @@ def _settle_first() -> None:
 
 
 def marked(plan: Plan) -> None:
-    """Draw which transactions the copy says are committed; nothing where it says that of none."""
+    """Draw which transactions the copy marks as committed; nothing if none."""
     if not plan.marks:
         return
     st.subheader("Marked as committed in the copy", anchor=False)

@@ -29,7 +29,7 @@ WAY: Final = "way"
 ALSO: Final = "also"
 ELSEWHERE: Final = "? on the command line"
 _NOBODY: Final = "nobody"
-"""The author of what is drafted to judge a way, and thrown away."""
+"""Author of the drafts that only judge a way and are discarded."""
 _NO_GROUP: Final = "No group of the new cluster was read. Name it under `groups` in the migration file."
 
 
@@ -37,12 +37,12 @@ _NO_GROUP: Final = "No group of the new cluster was read. Name it under `groups`
 class Chosen:
     strategy: Strategy
     targets: tuple[Target, ...]
-    """Empty where nothing can be drafted of it here."""
+    """Empty if nothing can be drafted here."""
     verdict: DeltaGenerator
-    """Where it is said whether it applies, once it was drafted."""
+    """Container of the verdict, known once the way was drafted."""
 
     def refusal(self) -> PlanError | None:
-        """Return why there may be no plan for the way itself, whatever its targets; None where it asks for nothing."""
+        """Return why the way itself is not allowed, whatever its targets; None if it has no objection."""
         try:
             refuse(self.strategy.objections, terms.shown())
         except PlanError as error:
@@ -54,13 +54,13 @@ class Chosen:
 def judged(
     _answers: Answers, frozen: Frozen, strategies: tuple[Strategy, ...], *, sink_rewound: bool
 ) -> tuple[Strategy, ...]:
-    """Judge the ways by drafting each, as nobody has decided anything yet; those that can be drafted come first.
+    """Judge the ways by drafting each without any decisions; those that can be drafted come first.
 
     Args:
-        _answers: What was read.
+        _answers: The answers in memory.
         frozen: What is drafted from.
         strategies: Every way, judged by rules alone.
-        sink_rewound: Whether a person states that the sink is taken back with the job.
+        sink_rewound: Whether a person states that the sink is rewound with the job.
     """
     comparison = frozen.comparison
     results = []
@@ -77,11 +77,12 @@ def judged(
 
 
 def choose(strategies: tuple[Strategy, ...], comparison: Comparison) -> Chosen:
-    """Let the person choose a way and what else is written, and say what the way costs.
+    """Let the person choose a way and additional targets, and draw what the way costs.
 
     Args:
-        strategies: All ways, judged, in the order in which they are offered.
-        comparison: What is drafted from. The namesake of a group that moves is written unless one chooses another.
+        strategies: All ways, judged, in display order.
+        comparison: What is drafted from. A group that moves is written under the same name unless the person chooses
+            another.
     """
     blocks.section(TITLE)
     titles = {strategy.kind.title: strategy for strategy in strategies}
@@ -100,12 +101,12 @@ def choose(strategies: tuple[Strategy, ...], comparison: Comparison) -> Chosen:
 
 
 def say(chosen: Chosen, strategies: tuple[Strategy, ...], refusal: OffsetwiseError | None) -> None:
-    """Show beside the way whether it applies: whether what was chosen can be drafted.
+    """Draw whether the way applies: whether the chosen targets can be drafted.
 
     Args:
         chosen: The way.
-        strategies: All of them, judged.
-        refusal: Why there may be no such plan; None where there is one, or nothing was drafted.
+        strategies: All ways, judged.
+        refusal: Why there may be no such plan; None if there is one, or nothing was drafted.
     """
     way = chosen.strategy.kind
     with chosen.verdict:
@@ -185,7 +186,7 @@ def _targets(way: Way, comparison: Comparison, shown: Collection[str]) -> tuple[
 
 
 def _one_of(usual: Target, comparison: Comparison) -> Target:
-    """Let the person choose the group; a table is the application's own, and only the command line takes another."""
+    """Let the person choose the group; a lease table is fixed here, and only the command line takes another one."""
     if usual.group is None:
         return usual
     kind = target_type(usual.kind)

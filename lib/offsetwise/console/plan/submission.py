@@ -51,9 +51,9 @@ class Said:
     """Markdown, names escaped."""
     plan: int | None = None
     short: str = "Nothing was saved or submitted. The reason is shown next to the buttons."
-    """For the corner of the window."""
+    """Text of the toast."""
     shown_with: str | None = None
-    """The digest of the draft that stood there when it was first drawn; None while it is new."""
+    """The digest of the draft that was on screen when it was first drawn; None while it is new."""
 
 
 class Wish(StrEnum):
@@ -68,7 +68,7 @@ class Pressed:
 
 
 def by(seat: board.Seat | None) -> str | None:
-    """Return the name that decisions are recorded under; None for somebody who may not decide."""
+    """Return the name that decisions are recorded under; None for a person who may not decide."""
     person = None if seat is None else seat.person
     may = seat is not None and person is not None and Role.AUTHOR in seat.board.roles(person)
     return recorded(person) if may and person is not None else None
@@ -81,9 +81,9 @@ def names(seat: board.Seat | None, by: str | None, plan: int | None) -> Credits:
 
 
 def open_plan(work: Work, sheet: Sheet, begin: Callable[[], None]) -> None:
-    """Show that a plan of this is open, and what saving makes of it; `begin` goes on with its newest version.
+    """Show that a plan for this is open, and what saving does; `begin` continues with its newest version.
 
-    Not where a button was just pressed: its answer says so, and must not be pushed out of sight by a box above it.
+    Nothing is shown right after a button: its answer says so, and a box above it would push it out of sight.
     """
     newest = work.base == sheet.digest
     if newest and SAID in st.session_state:
@@ -117,10 +117,10 @@ def pressed() -> Pressed | None:
 def carry_out(
     pressed: Pressed, seat: board.Seat, work: Work, drafted: Drafted | None, *, comparison: Comparison | None
 ) -> None:
-    """Save or submit exactly the plan that stood beside the button, and keep what it was drafted from beside it.
+    """Save or submit exactly the plan that was on the screen, and keep its comparison with it.
 
-    A button answers to what was drawn last. Whoever chooses something else and presses before the page is drawn again
-    would save the plan of before, so nothing is saved unless the choices of now give the same digest.
+    A button acts on what was drawn last. If a person changes a choice and presses before the page is drawn again, it
+    would save the earlier plan; so nothing is saved unless the current choices give the same digest.
     """
     if drafted is None or drafted.digest != pressed.digest:
         message = (
@@ -148,14 +148,14 @@ def draw(
     checks: Sequence[GateCheck],
     job: str,
 ) -> None:
-    """Draw what would be saved, who is barred by it, and the bar with the buttons.
+    """Draw what would be saved, who may not decide about it then, and the bar with the buttons.
 
     Args:
         seat: The board, and who drafts.
-        work: What was decided so far.
-        drafted: The plan; None where there may be none.
-        sheet: The kept plan that it is to be the next version of; None for a new one.
-        checks: As the checklist of the draft has them.
+        work: The decisions so far.
+        drafted: The plan; None if it is refused.
+        sheet: The saved plan that it becomes the next version of; None for a new one.
+        checks: The checklist of the draft.
         job: The name of what is moved.
     """
     blocks.section(TITLE)
@@ -288,7 +288,7 @@ def _answered(ask: Callable[[], Said]) -> Said:
 
 
 def _saved(seat: board.Seat, work: Work, drafted: Drafted, comparison: Comparison | None) -> SaveAnswer:
-    # Who asks is looked up anew: meanwhile a sign-in may have become too old.
+    # The person is looked up again: the sign-in may have expired meanwhile.
     answer = seat.board.save_draft(
         board.person(), drafted.content, plan=work.plan, base=work.base, comparison=comparison
     )

@@ -31,7 +31,7 @@ _SHOWN: Final = 100
 _ENTRIES: Final = 20
 """Entries on one page."""
 _LONG: Final = 1_000
-"""Characters of a remark that stand there at once."""
+"""Characters of a remark that are shown at first."""
 _VERSIONS: Final[Columns[VersionRow]] = (
     Column("version", lambda row: row.number),
     Column("digest", lambda row: row.digest[:8]),
@@ -55,7 +55,7 @@ class HistoryEntry:
     did: str
     """Markdown."""
     said: str = ""
-    """As it was written, whatever that is."""
+    """Unescaped, as it was written."""
 
 
 @st.fragment
@@ -92,19 +92,17 @@ def difference(changes: Difference, *, key: str) -> None:
 
 
 def entries(sheet: Sheet) -> tuple[HistoryEntry, ...]:
-    """Return everything that was done and decided, the newest first."""
     return tuple(sorted(_entries(sheet), key=lambda entry: entry.at_ms, reverse=True))
 
 
 def timeline(sheet: Sheet, now: datetime) -> None:
-    """Draw what happened to the plan, the newest first."""
     history = entries(sheet)
     with st.expander(f"Timeline · {many(len(history), 'entry', 'entries')}", icon=":material/timeline:", expanded=True):
         _draw_entries(history, now, "timeline")
 
 
 def comments(sheet: Sheet, now: datetime) -> None:
-    """Draw what people wrote about the plan, the newest first; nothing where nobody wrote."""
+    """Draw the remarks about the plan, the newest first; nothing if there are none."""
     remarks = tuple(sorted(_comments(sheet), key=lambda entry: entry.at_ms, reverse=True))
     if remarks:
         st.markdown(f"**{many(len(remarks), 'comment')}**")
@@ -124,12 +122,12 @@ def _draw_entries(history: Sequence[HistoryEntry], now: datetime, key: str) -> N
 
 
 def _identity(somebody: Who) -> str:
-    """Return the identity behind a name, which anybody may choose; nothing of people of the demonstration."""
+    """Return the identity behind a name, which anybody may choose; empty for people of the demonstration."""
     return "" if identity_of(somebody) == somebody.name else f"{identity_of(somebody)}, "
 
 
 def text(said: str) -> str:
-    r"""Print a remark as Markdown that says exactly that, line by line.
+    r"""Format a remark as Markdown that shows exactly its text, line by line.
 
     >>> text("one\n# two")
     'one  \n\\# two'
@@ -179,7 +177,7 @@ def _decided(position: PlannedPosition | None) -> str:
 
 
 def before(board: Board, person: Person | None, sheet: Sheet) -> Difference | None:
-    """Return what the newest version changes against the one before; None where it is the first one."""
+    """Return the difference of the newest version to the one before; None if it is the first one."""
     if len(sheet.versions) == 1:
         return None
     return difference_of(board, person, sheet, sheet.versions[-2].number, sheet.row.number)
@@ -192,7 +190,6 @@ def difference_of(_board: Board, _person: Person | None, sheet: Sheet, first: in
 
 @cached(16)
 def version_table(sheet: Sheet, start: int, stop: int) -> table.Prepared:
-    """Return a part of the versions as a table, the newest first."""
     return table.prepared(_VERSIONS, sheet.versions[::-1][start:stop])
 
 

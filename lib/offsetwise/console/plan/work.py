@@ -1,4 +1,4 @@
-"""What a person has decided for a plan so far, and the plan that is drafted from it."""
+"""The decisions of a person for a plan so far, and the plan that is drafted from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Work:
     """One person's draft of one plan. Belongs to one session."""
 
     plan: int | None = None
-    """The kept plan that it is to be the next version of; None for a new plan."""
+    """The saved plan that it becomes the next version of; None for a new plan."""
     base: str | None = None
     """The digest of the version that it began with."""
     before: Plan | None = None
@@ -29,7 +29,7 @@ class Work:
     starts: dict[str, StartChoice] = field(default_factory=dict)
     """By topic of the old cluster."""
     leaves_unset: bool = False
-    """Whether nothing is written for partitions that the group has no commit for."""
+    """Whether nothing is written for partitions without a committed offset of the group."""
     settlements: dict[str, SettlementChoice] = field(default_factory=dict)
     """By transactional id."""
 
@@ -40,7 +40,7 @@ _KEPT: Final = 8
 @told_apart_by(lambda frozen: frozen.id)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen:
-    """One reading of everything, that plans are drafted from. Nothing is read again."""
+    """One reading of all inputs that plans are drafted from. Nothing is read again."""
 
     migration: str
     subject: Subject
@@ -58,12 +58,12 @@ class Drafted:
 
 
 def begun_with(plan: Plan, number: int, digest: str) -> Work:
-    """Go on with a version that is kept, and with what people decided in it.
+    """Continue from a saved version, with the decisions in it.
 
     Args:
         plan: The newest version.
-        number: Of the kept plan.
-        digest: Of that version.
+        number: Number of the saved plan.
+        digest: Digest of that version.
     """
     work = Work(plan=number, base=digest, before=plan, leaves_unset=bool(plan.left_unset))
     whole = dict(_whole_topics(plan))
@@ -83,7 +83,7 @@ def begun_with(plan: Plan, number: int, digest: str) -> Work:
 
 
 def _whole_topics(plan: Plan) -> Iterator[tuple[str, StartChoice]]:
-    """Find what was chosen for whole topics. What a time or a group gave is kept as the offsets that it gave."""
+    """Yield the choices for whole topics. A choice by time or group is kept as the offsets that it gave."""
     for start in (Start.EARLIEST, Start.LATEST):
         chosen = [position for position in plan.positions if position.start is start and position.override is not None]
         for topic in dict.fromkeys(position.topic for position in chosen):
@@ -108,7 +108,7 @@ def drafted(
 
 @cached(_KEPT)
 def plan_of(_answers: Answers, frozen: Frozen, request: DraftRequest) -> Plan | PlanError | ConfigError:
-    """Return the plan as of its reading: when it was drafted changes nothing else of it."""
+    """Return the plan, drafted at the time of the comparison: the time changes nothing else in it."""
     comparison = frozen.comparison
     try:
         return _answers.reader.draft(frozen.migration, frozen.subject, comparison, request, comparison.taken_at)

@@ -1,1 +1,1 @@
-"""What stands around Streamlit: who may come in, what a browser may ask for, and how it starts."""
+"""The console's server around Streamlit: who may enter, what a browser may request, and how it starts."""

@@ -1,4 +1,4 @@
-"""The access file that this process keeps to, and where it may serve people."""
+"""The access file of this process, and the addresses on which it may serve people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "use",
 ]
 ACCESS_VARIABLE: Final = "OFFSETWISE_ACCESS"
-"""Names the access file of this process, where `use` was not told one."""
+"""Names the access file of this process, if `use` did not get one."""
 LOOPBACK: Final = "127.0.0.1"
 
 
@@ -41,10 +41,10 @@ _current: list[_Used] = []
 
 
 def check_address(address: str, access: Access, *, can_sign_in: bool) -> None:
-    """Refuse to serve others without knowing who they are.
+    """Refuse to listen where other machines can connect unless people have to sign in.
 
     Args:
-        address: What the server listens on.
+        address: Address that the server listens on.
         access: Who may use the console.
         can_sign_in: Whether Streamlit's secrets have an `[auth]` section.
 
@@ -66,11 +66,11 @@ def check_address(address: str, access: Access, *, can_sign_in: bool) -> None:
 
 
 def use(access: Access, path: Path | None = None) -> None:
-    """Apply these rules in this process from now on.
+    """Set the rules of this process.
 
     Args:
         access: The rules.
-        path: The file they were read from, to be read again when somebody decides.
+        path: The file they were read from; it is read again at each decision.
     """
     _current[:] = [_Used(access, path)]
 
@@ -79,7 +79,7 @@ def current() -> Access:
     """Return the rules of this process.
 
     Raises:
-        ConfigError: `launch` did not run, and the access file that the environment names cannot be used.
+        ConfigError: `launch` did not run, and the access file named in the environment cannot be used.
     """
     if not _current:
         message = os.environ.get(ACCESS_VARIABLE)
@@ -89,10 +89,10 @@ def current() -> Access:
 
 
 def latest() -> Access:
-    """Return the rules as their file says them at this moment, so that a role that was taken away is gone.
+    """Read the rules from their file again, so that a withdrawn role takes effect at once.
 
     Raises:
-        ConfigError: The file cannot be used any more: then nobody may do anything that asks for a role.
+        ConfigError: The file can no longer be used: then nobody may do anything that needs a role.
     """
     rules = current()
     path = _current[0].path
@@ -100,7 +100,6 @@ def latest() -> Access:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether only this machine reaches what listens on an address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -1,7 +1,7 @@
-"""Stands between the network and Streamlit's server, and refuses what a console has no use for.
+"""ASGI middleware between the network and Streamlit's server that refuses requests a console does not need.
 
-Streamlit itself answers under any Host, lets every page of this machine connect, clears everybody's caches and writes
-into the checkout on request, keeps what anybody uploads, and gives every file to whoever has its address.
+Streamlit itself answers under any Host, lets every page of this machine connect, clears all caches and writes into the
+checkout on request, keeps any upload, and serves every file to anyone with its address.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from offsetwise.console.server.messages import Messages
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _OPEN: Final = frozenset({"_stcore/health", "_stcore/host-config"})
-"""What a browser asks before there is a page. They say nothing of anybody."""
+"""Requests of a browser before there is a page. Their answers contain no personal data."""
 _UPLOAD: Final = re.compile(r"_stcore/upload_file/([^/]+)/([^/]+)")
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?")
 
@@ -35,8 +35,8 @@ class Gatekeeper:
     """ASGI middleware around all of Streamlit's.
 
     Args:
-        app: What it guards.
-        address: What the server listens on.
+        app: The guarded application.
+        address: Address that the server listens on.
     """
 
     def __init__(self, app: ASGIApp, *, address: str) -> None:
@@ -53,7 +53,7 @@ class Gatekeeper:
 
     @cached_property
     def _public(self) -> str:
-        """The origin that people come back to when they have signed in; known once the server has its port."""
+        """The origin that people return to after signing in; known once the server has its port."""
         return get_origin_from_redirect_uri() or ""
 
     @cached_property
@@ -77,7 +77,7 @@ class Gatekeeper:
             _count_again(*upload.groups())
 
     async def _websocket(self, connection: HTTPConnection, receive: Receive, send: Send) -> None:
-        # A browser always says which page connects. Streamlit would take one that does not.
+        # A browser always sends the origin. Streamlit would accept a connection without one.
         if "origin" not in connection.headers or self._misled(connection, self._host(connection)) is not None:
             await WebSocketClose(code=1008)(connection.scope, receive, send)
             return
@@ -94,7 +94,7 @@ class Gatekeeper:
         return sentences[0] if match is not None and (match[1] or match[2]) in self._names else None
 
     def _misled(self, connection: HTTPConnection, host: str | None) -> PlainTextResponse | None:
-        """Refuse who asks under another name, or from a page of another origin."""
+        """Return a refusal for a request with another host name, or from a page of another origin."""
         if host is None:
             return PlainTextResponse(
                 f"This console is called {', '.join(sorted(self._names))}, and was asked for under another name. "
@@ -109,7 +109,7 @@ class Gatekeeper:
 
 
 class _Answer:
-    """Sends an answer with headers of ours. Behind TLS, its cookies are for TLS only."""
+    """Sends an answer with the console's headers. Behind TLS, its cookies are for TLS only."""
 
     def __init__(self, send: Send, headers: Iterable[tuple[str, str]], *, secure: bool) -> None:
         self._send = send
@@ -127,10 +127,10 @@ class _Answer:
 
 
 def local_names(address: str) -> frozenset[str]:
-    """Return what a console is called on its own machine, without ports: a tunnel has one of its own.
+    """Return the names of a console on its own machine, without ports: a tunnel has a port of its own.
 
     Args:
-        address: What it listens on.
+        address: Address that it listens on.
     """
     return LOOPBACK_NAMES | ({address} if access.is_loopback(address) else set())
 
@@ -159,13 +159,13 @@ def _may_look(connection: HTTPConnection) -> bool:
 
 
 def _count_again(session: str, file: str) -> None:
-    """Count a file no more that Streamlit refused or has removed."""
+    """Stop counting a file that Streamlit refused or has removed."""
     if not runtime.get_instance().uploaded_file_mgr.get_files(session, [file]):
         uploads.offered.removed(session, file)
 
 
 def _free() -> None:
-    """Free the files of all sessions that have left: Streamlit keeps them for when a session comes back."""
+    """Free the files of all ended sessions: Streamlit keeps them in case a session returns."""
     here = runtime.get_instance()
     for session in uploads.offered.forget_inactive(here.is_active_session):
         here.uploaded_file_mgr.remove_session_files(session)

@@ -1,4 +1,4 @@
-"""What every page runs first: who looks, its title, what it shows and when that was read, and its errors."""
+"""The frame that every page runs first: access, title, context bar, and error handling."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from offsetwise.console.widgets.escaping import plain
 PRODUCT: Final = "Offsetwise"
 REVIEW: Final = "Review"
 WAITING: Final = "waiting-plans"
-"""Where the session keeps how many plans wait for the person, for the window's title of `REVIEW`."""
+"""Session key of the number of plans that wait for the person, for the window's title of `REVIEW`."""
 UNSENT: Final = "unsent-remark"
-"""Where the session keeps whether a remark was written and not sent, for who has to sign in again."""
+"""Session key that tells whether a remark was typed and not sent, for a person who has to sign in again."""
 BAR: Final = "context-bar"
-"""Names the context bar for the page's styles."""
+"""Key of the context bar, used by the page's styles."""
 _LONGEST_NAME: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The top of a page: the context bar, with which job is shown, and the title below it."""
+    """The top of a page: the context bar with the job that is shown, and the title below it."""
 
     choices: DeltaGenerator
-    """Of the bar: where a migration and a job are chosen."""
+    """Part of the bar in which a migration and a job are chosen."""
     actions: DeltaGenerator
-    """Of the bar: where the button stands that reads again."""
+    """Part of the bar with the button that reads again."""
     _context: DeltaGenerator
     _caption: DeltaGenerator
 
     def context(self, text: str) -> None:
-        """Set the text of the bar: both clusters, and how old the reading is. Markdown, names escaped."""
+        """Set the text of the bar: both clusters, and the age of the reading. Markdown, names escaped."""
         self._context.markdown(f":gray[{text}]")
 
     def says(self, text: str) -> None:
@@ -50,9 +50,9 @@ class Head:
 
 @contextmanager
 def page(title: str) -> Iterator[Head]:
-    """Draw a page's frame, for those who may look; others see that it is locked, and the page does not run.
+    """Draw a page's frame for those who may look; others see that it is locked, and the page does not run.
 
-    An error inside is shown in place; what was drawn before it stays.
+    An error inside is shown in the page; what was drawn before stays.
     """
     st.set_page_config(page_title=_window_title(title))
     terms.use({})
@@ -85,9 +85,9 @@ def _window_title(title: str) -> str:
 
 
 def is_closed(title: str) -> bool:
-    """Return whether a page is closed to the person; draw in its place what opens it.
+    """Return whether a page is closed to the person; if so, draw how to sign in instead.
 
-    An access file that cannot be used opens nothing.
+    An access file that cannot be used closes every page.
     """
     with block("access"):
         person = identity.current()
@@ -100,10 +100,10 @@ def is_closed(title: str) -> bool:
 
 @contextmanager
 def block(key: str) -> Iterator[None]:
-    """Keep an error of one part of a page inside that part: a person sees words, never a traceback."""
+    """Contain an error in its part of a page, and show it in words instead of a traceback."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - the last stop before the screen
+    except Exception as error:  # noqa: BLE001 - last handler before the screen
         blocks.failed(error, retry=_again, key=key)
 
 
@@ -134,4 +134,4 @@ def _locked(person: Person) -> None:
 
 
 def _again() -> None:
-    """Do nothing: pressing a button runs the page again."""
+    """Do nothing: pressing a button reruns the page."""

@@ -1,4 +1,4 @@
-"""What a browser is told to refuse on behalf of the console: other hosts, frames, guesses at types."""
+"""Response headers that make a browser refuse other hosts, frames, and guessed content types."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def headers(hosts: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """Return the headers of every answer.
 
     Args:
-        hosts: Host and port under which the page may reach this console: not every browser counts websockets as its
-            own origin.
+        hosts: Host and port under which the page may connect to this console: not every browser counts websockets as
+            the same origin.
     """
     return (
         ("Content-Security-Policy", _policy(hosts)),
@@ -35,9 +35,9 @@ def _policy(hosts: Iterable[str]) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            # The browser is given a component's script as a blob, which only a script that runs already can make.
+            # Streamlit loads a component's script as a blob, which only a running script can create.
             f"script-src 'self' blob: {_inline_scripts()}",
-            # Streamlit and plotly write the styles of what they draw into the page.
+            # Streamlit and Plotly write inline styles into the page.
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data: blob:",
             "font-src 'self' data:",

@@ -1,4 +1,4 @@
-"""Who looks at the console: nobody in particular, or a person whom an identity provider vouches for."""
+"""The person who uses the console: anonymous, or signed in at an identity provider."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from offsetwise.lookalikes import code_points, invisible
 from offsetwise.review import people
 
 COOKIE_SECRET_CHARACTERS: Final = 32
-"""The fewest that sign the identity cookie."""
+"""Minimum length of the secret that signs the identity cookie."""
 _PROVIDER: Final = {"client_id", "client_secret", "server_metadata_url"}
 _NAMES: Final = ("name", "preferred_username", "email")
-"""Claims that may hold what a person is called, for the screen only: the first that is there."""
+"""Claims that may contain a person's display name: the first present one is used."""
 
 
 class SignedOut:
-    """Ended sign-ins, each for as long as its cookie could be used. Safe to use from several threads."""
+    """Ended sign-ins, each for as long as its cookie is valid. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ _signed_out: Final = SignedOut()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Who looks. Issuer and subject are the identity; the name is only shown."""
+    """The person who looks. Issuer and subject are the identity; the name is only displayed."""
 
     issuer: str | None
     subject: str | None
@@ -61,16 +61,16 @@ class Person:
     roles: frozenset[Role]
     signed_in: bool
     expired: bool = False
-    """Signed in once, too long ago: nobody, until they sign in again."""
+    """The sign-in has expired: anonymous until they sign in again."""
     unseen: tuple[str, ...] = ()
-    """Characters of issuer and subject that nobody sees: with one, they have no role of their own."""
+    """Invisible characters in issuer and subject: with one, they have no role of their own."""
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}" if self.signed_in else "nobody signed in"
 
 
 _OF_A_SIGN_IN: Final = ("iss", "sub", "iat", "nonce")
-"""Claims of the ID token that together are never those of another sign-in."""
+"""Claims of the ID token that together identify one sign-in."""
 
 
 def current() -> Person:
@@ -81,7 +81,7 @@ def of(cookie: Mapping[str, Any]) -> Person:
     """Return the person of an identity cookie, with the roles that the access file gives them.
 
     Args:
-        cookie: What the cookie says. It was signed by this console.
+        cookie: Content of the cookie, which this console signed.
     """
     rules = access.current()
     claims = _believed(cookie)
@@ -102,16 +102,16 @@ def of(cookie: Mapping[str, Any]) -> Person:
 
 
 def sign_out(cookie: Mapping[str, Any]) -> None:
-    """Let an identity cookie say nothing any more, in this process: somebody may have a copy of it.
+    """Invalidate an identity cookie in this process: somebody may have a copy of it.
 
     Args:
-        cookie: What the cookie says.
+        cookie: Content of the cookie.
     """
     _signed_out.add(cookie, for_s=access.current().sign_in_hours * 3_600)
 
 
 def signed_in() -> people.Person | None:
-    """Return the person of this session as those are asked who decide about plans; None for nobody, or too long ago."""
+    """Return the person of this session for the board; None if nobody is signed in, or the sign-in expired."""
     rules, claims = access.current(), _believed(_claims())
     if _age_seconds(claims) > rules.sign_in_hours * 3_600:
         return None
@@ -123,10 +123,10 @@ def allowed(role: Role = Role.VIEWER) -> bool:
 
 
 def require_viewer() -> None:
-    """Refuse a person who may not look. The answers asks this at every question, whatever the page did.
+    """Refuse a person who may not look. Called at every question, whatever the page did.
 
     Raises:
-        AccessError: They may not.
+        AccessError: They may not look.
     """
     if not allowed():
         raise AccessError(
@@ -136,10 +136,10 @@ def require_viewer() -> None:
 
 
 def providers() -> tuple[str | None, ...]:
-    """Return the names of the identity providers in Streamlit's secrets; None is the one that has no name.
+    """Return the names of the identity providers in Streamlit's secrets; None is the unnamed one.
 
     Raises:
-        ConfigError: The secrets have an `[auth]` section that nobody can sign in with, or that is easy to forge.
+        ConfigError: The `[auth]` section is incomplete, or its secret is easy to forge.
     """
     if not st.secrets.load_if_toml_exists() or "auth" not in st.secrets:
         return ()
@@ -178,7 +178,7 @@ def _sign_in(provider: str | None) -> None:
 
 
 def line() -> None:
-    """Show who looks and as what, with the way in or out; nothing where nobody can sign in and everybody may look."""
+    """Draw the person and their roles, with the button to sign in or out; nothing if there is no need to sign in."""
     person = current()
     roles = ", ".join(role.value for role in Role if role in person.roles) or "no role"
     if person.signed_in:
@@ -192,7 +192,7 @@ def line() -> None:
             st.warning(why_no_role(person.unseen), icon=":material/visibility_off:")
     elif providers() or Role.VIEWER not in person.roles:
         st.markdown(f":gray[:material/account_circle: Not signed in · {roles}]", width="content")
-        if Role.VIEWER in person.roles:  # the page itself offers it to everybody else
+        if Role.VIEWER in person.roles:  # for everybody else, the page itself offers it
             sign_in_buttons("line")
 
 
@@ -207,7 +207,7 @@ def _identity(person: Person) -> str:
 
 
 def _claims() -> Mapping[str, Any]:
-    """Return what the provider said about the person: the claims of the ID token, which Streamlit has verified."""
+    """Return the claims of the ID token, which Streamlit has verified."""
     claims: Mapping[str, Any] = st.user.to_dict()
     return claims
 
@@ -226,7 +226,7 @@ def _age_seconds(claims: Mapping[str, Any]) -> float:
 
 
 def cookie_claims(connection: HTTPConnection) -> Mapping[str, Any]:
-    """Return what the identity provider said about whoever sends this request; nothing where the cookie is not ours."""
+    """Return the identity provider's claims in a request's cookie; empty if the cookie was not issued here."""
 
     def signed(name: str) -> bytes | None:
         value = connection.cookies.get(name, "")

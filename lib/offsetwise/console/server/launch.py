@@ -48,18 +48,18 @@ def launch(
 ) -> None:
     """Serve the console until it is interrupted.
 
-    The files are read before the server starts, so that a mistake in one is said in the terminal. The browser
-    never names a file: it picks a migration by name.
+    The files are read before the server starts, so that an error in one is printed to the terminal. The browser never
+    names a file: it chooses a migration by name.
 
     Args:
         migrations: Migration files; without any, only the bundled sample is offered.
-        port: TCP port; the first free one from 8501 on unless told.
-        address: What to listen on. Where others can reach it, people have to sign in.
+        port: TCP port; by default the first free one from 8501 on.
+        address: Address to listen on. If others can reach it, people have to sign in.
         access_file: Who may use the console; without one, everybody who can reach it may look.
-        store_url: Where samples of lag are kept; what the environment says unless told.
-        bundle_files: Review bundles of other consoles, to be looked at and decided about without their clusters.
-        folders: Of each migration file, in their order, where its comparisons, plans and receipts lie.
-        reader: Where data comes from instead, for demonstrations and tests.
+        store_url: Where samples of lag are stored; by default as in the environment.
+        bundle_files: Review bundles of other consoles, to be viewed and decided without their clusters.
+        folders: For each migration file, in their order, the folder of its comparisons, plans and receipts.
+        reader: Another source of data, for demonstrations and tests.
 
     Raises:
         FileError: A bundle cannot be used, or the console's pages are not installed.
@@ -79,13 +79,13 @@ def launch(
         os.environ[STORE_VARIABLE] = store_url
     store_address()
     _read_from(migrations, folders, bundle_files, reader)
-    # A folder called `pages` beside app.py makes Streamlit expect its old kind of multipage app until the first
-    # page has run: the first deep link of a fresh server then shows "Page not found" over the right page.
+    # A folder called `pages` next to app.py makes Streamlit expect its old kind of multipage app until the first page
+    # has run: the first deep link of a fresh server then shows "Page not found" over the right page.
     PagesManager.uses_pages_directory = False
     log_lines.escape()
     options |= {
         "server.allowedHosts": sorted(names(address)),
-        # With a display, Streamlit would write files for coding agents into the checkout when a page asks for them.
+        # With a display, Streamlit would write files for coding agents into the checkout when a page requests them.
         "server.headless": True,
     }
     # The server stops at SIGTERM and at Ctrl-C, and then raises the signal again.
@@ -111,10 +111,10 @@ def _options(address: str, port: int | None) -> dict[str, object]:
         **_shipped(tomllib.loads(_SETTINGS.read_text(encoding="utf-8"))),
         "server.address": address,
         "server.fileWatcherType": "none",
-        # Headers that a caller can set must not say who the caller is.
+        # Headers that a caller can set must not identify the caller.
         "server.trustedUserHeaders": {},
         "global.developmentMode": False,
-        # To say where it listens, Streamlit asks another host for the address of this machine.
+        # For its welcome message, Streamlit asks another host for the address of this machine.
         "logger.hideWelcomeMessage": True,
     }
     if port is not None:
@@ -130,7 +130,7 @@ def _server(address: str, *, has_display: bool) -> st.App:
         url = get_origin_from_redirect_uri() or get_url(get_display_address(address))
         sys.stderr.write(f"Console: {url}\n")
         # After every script run Streamlit collects the garbage of all generations, and nothing else runs meanwhile.
-        # What is loaded by now stays: looked through each time, it would take a tenth of a second.
+        # Freezing what is loaded by now saves a tenth of a second each time.
         gc.collect()
         gc.freeze()
         if has_display:
@@ -141,7 +141,7 @@ def _server(address: str, *, has_display: bool) -> st.App:
 
 
 def _shipped(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Return the settings beside app.py by their whole names, so that they hold from whatever folder it is started."""
+    """Return the settings next to app.py by their full names, so that they apply in any working directory."""
     flat: dict[str, object] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Keeps what strangers send from driving the terminal that the console's log is read in."""
+"""Escapes log lines, so that text of strangers cannot control the terminal that shows the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _EscapedRecord(logging.LogRecord):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         if self.exc_info and self.exc_info[0] is not None:
-            # A formatter keeps the text that is there already.
+            # A formatter keeps an existing text.
             self.exc_text = _lines("".join(traceback.format_exception(*self.exc_info)).rstrip("\n"))
 
     def getMessage(self) -> str:  # noqa: N802 - logging's own name
@@ -28,7 +28,7 @@ class _EscapedRecord(logging.LogRecord):
 
 
 def escape() -> None:
-    """Escape control characters in every line that this process logs from now on, tracebacks included."""
+    """Escape control characters in every line that this process logs, tracebacks included."""
     logging.setLogRecordFactory(_EscapedRecord)
 
 

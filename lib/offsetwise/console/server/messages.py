@@ -1,4 +1,4 @@
-"""What a page may send over its websocket, and how often it may have its script run."""
+"""The messages that a page may send over its websocket, and how often it may rerun its script."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from streamlit.logger import get_logger
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 MESSAGES: Final = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request"})
-"""What a page sends over its websocket, by Streamlit's names."""
+"""Messages that a page sends over its websocket, by Streamlit's names."""
 OPERATIONS: Final = frozenset({"deferred_file", "dataframe_chunk"})
-"""What it sends as `backend_operation_request`: a download is made when asked for; a table has more rows."""
+"""Payloads of its `backend_operation_request`: a deferred download, and further rows of a table."""
 APART_S: Final = 2.0
-"""From one script run of somebody without a role to the next; what is asked for in between is the newest of it."""
+"""Minimum time between two script runs of a person without a role; of the requests in between, the newest is run."""
 _RERUN: Final = "rerun_script"
 _LOG: Final = get_logger(__name__)
 
 
 class Messages:
-    """The messages of one websocket, without what no page sends, and without most reruns of those without a role.
+    """The messages of one websocket, without those no page sends, and with few reruns for people without a role.
 
-    A run takes the server's time whoever asks for it, and nothing limits how often a websocket asks.
+    A run takes the server's time whoever asks for it, and nothing else limits how often a websocket asks.
 
     Args:
-        receive: Gives the next message.
-        may_look: Whether whoever sends has a role now.
+        receive: Returns the next message.
+        may_look: Returns whether the sender has a role now.
     """
 
     def __init__(self, receive: Receive, may_look: Callable[[], bool]) -> None:
@@ -38,7 +38,7 @@ class Messages:
         self._waiting: Message | None = None
         """The newest rerun that came too early."""
         self._next_s = 0.0
-        """When the next rerun may be handed on, by the clock of the loop."""
+        """When the next rerun may be passed on, on the loop's clock."""
 
     async def __call__(self) -> Message:
         while True:
@@ -64,8 +64,8 @@ class Messages:
             self._coming.cancel()
 
     async def _next(self) -> Message | None:
-        """Return what comes next; None where a rerun that waits comes first."""
-        # Kept from call to call: who waits for a message and gives up may lose it.
+        """Return the next message; None if a waiting rerun is due first."""
+        # Kept from call to call: cancelling a pending receive may lose its message.
         self._coming = self._coming or asyncio.ensure_future(_received(self._receive))
         await asyncio.wait({self._coming}, timeout=None if self._waiting is None else self._left_s())
         if not self._coming.done():
@@ -86,9 +86,9 @@ async def _received(receive: Receive) -> Message:
 
 
 def _read(content: bytes) -> tuple[str | None, str | None]:
-    """Return the kind of a message, and what it asks for where no page asks for that.
+    """Return the kind of a message, and what it requests if no page requests that, else None.
 
-    What is no message is left to Streamlit.
+    Anything that is not a message is left to Streamlit.
     """
     message = BackMsg()
     try:

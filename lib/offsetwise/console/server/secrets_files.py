@@ -1,4 +1,4 @@
-"""Streamlit's secrets: what signs the identity cookie is nobody's to read but the operator's."""
+"""Streamlit's secrets: only the operator may read the secret that signs the identity cookie."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check() -> None:
     """Refuse files of secrets that others may read or write.
 
     Raises:
-        ConfigError: One of them; what it holds is not shown.
+        ConfigError: Others may read or write a file; its content is not shown.
     """
     for file in _files():
         problem = opening(file, shared_folder=True)

@@ -1,4 +1,4 @@
-"""Which sessions may upload a file: those that a page offered it to, a few files each, and until they leave."""
+"""Which sessions may upload files: those that a page offered it to, a few files each, until they end."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 MOST_FILES: Final = 4
-"""Of one session at a time; the Export page has an upload for each of three kinds of files."""
+"""Files of one session at a time; the Export page has an upload for each of three kinds of files."""
 
 
 class Uploads:
-    """The sessions that were offered an upload, and the files they have uploaded. Safe to use from several threads."""
+    """The sessions that were offered an upload, and their uploaded files. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,7 +22,7 @@ class Uploads:
             self._files.setdefault(session, set())
 
     def takes(self, session: str, file: str) -> bool:
-        """Return whether a file of a session is taken, and count it if so."""
+        """Return whether a file of a session is accepted, and count it if so."""
         with self._lock:
             files = self._files.get(session)
             if files is None or len(files | {file}) > MOST_FILES:
@@ -43,4 +43,4 @@ class Uploads:
 
 
 offered: Final = Uploads()
-"""Those of this process."""
+"""Uploads of this process."""

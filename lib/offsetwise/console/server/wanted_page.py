@@ -1,7 +1,7 @@
-"""Brings people to the page they wanted after signing in, which leads to the start page whatever was asked for.
+"""Returns people after signing in to the page they requested: the sign-in itself always leads to the start page.
 
-What was wanted is kept in this process for a few minutes, by a digest of the token that Streamlit gives every browser:
-the session ends when the browser leaves for the identity provider. Only a page of this console can be wanted.
+The request is kept in this process for a few minutes, by a digest of the token that Streamlit gives every browser: the
+session ends when the browser leaves for the identity provider. Only a page of this console can be requested.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class RequestedPage:
 
 
 class Wishes(Recent[str, RequestedPage]):
-    """What browsers wanted before they went to sign in."""
+    """The pages that browsers requested before they left to sign in."""
 
     def __init__(self) -> None:
         super().__init__(MOST)
 
     def take_at(self, browser: str, now_s: float) -> RequestedPage | None:
-        """Return the last wish of a browser, once; None where there is none or it is too old."""
+        """Return the last request of a browser, once; None if there is none or it is too old."""
         result = self.take(browser)
         return result if result is not None and now_s < result.until_s else None
 
@@ -55,11 +55,11 @@ def remember() -> None:
 
 
 def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_in: bool) -> None:
-    """Open the page that was wanted before signing in, if there is one, and note the one that is shown.
+    """Open the page that was requested before signing in, if there is one, and record the one that is shown.
 
     Args:
         chosen: The page that is about to run.
-        pages: All of them.
+        pages: All pages.
         signed_in: Whether somebody is signed in now.
     """
     st.session_state[_HERE] = chosen.url_path
@@ -73,9 +73,9 @@ def come_back(chosen: StreamlitPage, pages: Sequence[StreamlitPage], *, signed_i
 
 
 def browser_of(cookie: str | None) -> str | None:
-    """Return what stands for a browser, from Streamlit's cookie `2|mask|masked token|time`; None for anything else.
+    """Return an identifier of a browser from Streamlit's cookie `2|mask|masked token|time`; None for anything else.
 
-    The mask is another one at every request, the token under it stays.
+    The mask differs at every request, the token under it stays.
     """
     parts = [] if cookie is None else cookie.strip("\"'").split("|")
     if len(parts) != 4 or parts[0] != "2":

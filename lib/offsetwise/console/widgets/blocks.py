@@ -1,4 +1,4 @@
-"""The five states of a block: loading, empty, denied, unavailable, error. One dead block never blanks the rest."""
+"""The five states of a block: loading, empty, denied, unavailable, error. A failed block never blanks the rest."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ class Offer:
     what: str
     """As in "Reading … is done". Markdown, names escaped."""
     now: str
-    """On the button while nothing was read."""
+    """Label of the button while nothing was read."""
     again: str
     icon: str
     key: str
-    """Tells the buttons of several offers on one page apart."""
+    """Distinguishes the buttons of several offers on one page."""
     why: str = ""
-    """What is read, in a sentence or two; nothing where the page around it says so."""
+    """What is read, in a sentence or two; empty if the page around it says so."""
     at_once: bool = False
-    """Read when the page opens. For what costs little, and asks no cluster."""
+    """Read when the page opens. For cheap readings that need no cluster."""
     stop: str | None = None
-    """On the button that stops the reading; None for what cannot be stopped."""
+    """Label of the button that stops the reading; None if it cannot be stopped."""
 
 
 _POLL_S: Final = 0.5
 _CARD_PX: Final = 230
 _CARD_PADDING_PX: Final = 48
 _DIGIT_PX: Final = 20
-"""A card's number is cut where it does not fit."""
+"""A card cuts a number that does not fit."""
 _BOX: Final = {
     Tone.WRONG: (st.error, ":material/error:"),
     Tone.CAREFUL: (st.warning, ":material/warning:"),
@@ -59,13 +59,13 @@ _BOX: Final = {
 def live(
     answers: Answers, question: Question[Answer], offer: Offer, *, actions: DeltaGenerator | None = None
 ) -> CachedAnswer[Answer] | None:
-    """Draw the state of an answer - not read, being read, failed, held - and give it if it is there.
+    """Draw the state of an answer - not read, being read, failed, in memory - and return it if it is there.
 
-    Waits in place while it is being read: for a page with nothing else to show, and for what is there at once.
-    `draw_answer` draws the same without waiting. A recorded answer draws nothing. After a failure the answer of
-    before is given, with its time said. `actions` is where the button stands that reads again; else it stands here.
+    Blocks while it is being read: for a page with nothing else to show, and for fast readings. `draw_answer` draws the
+    same without blocking. A recorded answer draws nothing. After a failure the previous answer is returned, with its
+    time shown. `actions` is the container of the button that reads again; by default the button is here.
     """
-    # In this order: an answer is held before its reading is forgotten, so that one of both is seen.
+    # In this order: an answer is stored before its reading is removed, so that one of them is seen.
     reading = answers.reading(question)
     answer = answers.cached(question)
     if answers.recorded(question):
@@ -79,7 +79,7 @@ def live(
             st.rerun()
         error = None if reading is None else reading.error
         if answer is None and error is None:
-            answer = answers.cached(question)  # a small reading ends before anybody looks
+            answer = answers.cached(question)  # a short reading may have ended meanwhile
         ended(answers, question, offer, answer, error, actions=actions)
     return answer
 
@@ -101,7 +101,7 @@ def ended(
         with actions or nullcontext():
             st.button(offer.again, icon=":material/refresh:", key=f"{offer.key}-again", on_click=start)
     else:
-        # In one block, which the steps then take: a second element would stay on screen beside them.
+        # In one block, which the steps replace: a second element would stay on screen next to them.
         with st.container(border=bool(offer.why)):
             if offer.why:
                 st.markdown(f"**Nothing was read yet.**  \n{offer.why}")
@@ -132,7 +132,6 @@ def under_way(reading: Reading[Any], what: str) -> str:
 
 
 def _elapsed(reading: Reading[Any]) -> str:
-    """Describe for how long a reading has gone on, and how long the one before it took. Markdown."""
     before = reading.took_before_s
     took = "" if before is None else f"; it took {_seconds(before)} the last time"
     return f":gray[{_seconds(reading.elapsed_s())} so far{took}]"
@@ -171,7 +170,7 @@ def draw_step(slot: DeltaGenerator, reading: Reading[Any], name: str) -> None:
 
 
 def section(title: str, *, shown: str = "") -> None:
-    """Head a part of a page, so that `contents` leads to it. Where given, `shown` is its heading. Markdown."""
+    """Draw the heading of a section, so that `contents` can link to it. `shown` replaces its text. Markdown."""
     st.header(shown or terms.said(title), anchor=_anchor(title))
 
 
@@ -180,7 +179,7 @@ def contents(*titles: str) -> None:
 
 
 def clusters(old: str, new: str) -> str:
-    r"""Return from which cluster to which a migration goes, as Markdown.
+    r"""Return the source and the target of a migration, as Markdown.
 
     >>> clusters("eu-west", "eu_central")
     '**eu\\-west** → **eu\\_central**'
@@ -189,16 +188,16 @@ def clusters(old: str, new: str) -> str:
 
 
 def lead_on(label: str, page: str, query: Mapping[str, str], *, icon: str, next_step: bool = True) -> None:
-    """Draw the link that goes on to another page with what is shown here.
+    """Draw the link to the next page, with what is shown here.
 
-    It is no button: Streamlit refuses to switch to a page with what a widget of this one has in the address.
+    It is not a button: Streamlit refuses to switch pages with a query parameter that a widget is bound to.
 
     Args:
-        label: Of the link. Markdown, names escaped.
+        label: Label of the link. Markdown, names escaped.
         page: A file under `pages/`.
         query: What the page is to show.
-        icon: Beside the label.
-        next_step: Whether it is what there is to do now; else the label is a plain one.
+        icon: Next to the label.
+        next_step: Whether it is the next thing to do, which makes the label bold.
     """
     st.page_link(Path(page), label=f"**{label}**" if next_step else label, icon=icon, query_params=dict(query))
 
@@ -208,9 +207,8 @@ def _anchor(title: str) -> str:
 
 
 def command(lines: str) -> None:
-    """Draw a command line to copy, in which no option breaks: a browser would break `--new` between its hyphens."""
-    # Of the languages that the browser colours, only this one has whole options for its pieces; the style of the page
-    # takes the colours away.
+    """Draw a command line to copy, without breaks in options: a browser would break `--new` between its hyphens."""
+    # Of the browser's highlighters, only this one has whole options as tokens; the page's style removes the colours.
     st.code(lines, language="batch", wrap_lines=True)
 
 
@@ -231,22 +229,22 @@ def denied(why: str, *, permission: str, next_step: str, shown: str | None = Non
 
 
 def toast(tone: Tone, text: str) -> None:
-    """Show for a few seconds in the corner of the window what came of a button, wherever the page is scrolled to.
+    """Show the result of a button for a few seconds in the corner of the window, wherever the page is scrolled to.
 
     Args:
-        tone: Whether it went right.
+        tone: Whether it succeeded.
         text: Markdown, names escaped.
     """
     st.toast(f"**{tone.icon}** {text}", duration="long")
 
 
 def failed(error: Exception, *, retry: Callable[[], None] | None = None, key: str = "retry", note: str = "") -> None:
-    """Show an error as problem and fix in one box, with a way to try again, and its details folded.
+    """Draw an error as problem and fix in one box, with a button to retry and collapsed details.
 
     Args:
-        error: What went wrong. One that is not ours says so and asks for a report.
-        retry: What "Retry" does; None leaves the button out.
-        key: Tells several error blocks on one page apart.
+        error: The error. If it is not an `OffsetwiseError`, the text asks for a report.
+        retry: Action of "Retry"; None leaves the button out.
+        key: Distinguishes several error blocks on one page.
         note: What is still shown although this failed.
     """
     icon, heading = _kind(error)
@@ -283,10 +281,10 @@ def _chain(error: BaseException) -> list[str]:
 
 
 def draw_answer(answers: Answers, question: Question[Answer], offer: Offer) -> CachedAnswer[Answer] | None:
-    """Draw whether the answer was read, is being read, or failed, and give the last one there is.
+    """Draw whether the answer was read, is being read, or failed, and return the last one there is.
 
-    What is drawn above it takes what is given here: an answer may come while the page is being drawn, and nothing
-    would draw it again.
+    What is drawn above it has to use the returned answer: it may arrive while the page is being drawn, and nothing
+    would draw that part again.
     """
     reading = answers.reading(question)
     answer = answers.cached(question)
@@ -298,8 +296,8 @@ def draw_answer(answers: Answers, question: Question[Answer], offer: Offer) -> C
         st.fragment(_steps, run_every=_POLL_S)(answers, question, offer)
         return answer
     error = None if reading is None else reading.error
-    answer = answer or answers.cached(question)  # a small reading ends before anybody looks
-    # In one place, which the steps then take: what one fragment drew before the fragment in it stays on screen.
+    answer = answer or answers.cached(question)  # a short reading may have ended meanwhile
+    # In one container, which the steps replace: what a fragment drew before its inner fragment stays on screen.
     with st.empty().container():
         ended(answers, question, offer, answer, error)
     return answer
@@ -311,15 +309,15 @@ def busy(answers: Answers, question: Question[Any]) -> bool:
 
 
 def _steps(answers: Answers, question: Question[Any], offer: Offer) -> None:
-    """Show how far the reading is, again and again.
+    """Show the progress of a reading, repeatedly.
 
-    Waiting in a loop would not do: Streamlit lets no click inside a fragment interrupt what runs.
+    A loop would not do: Streamlit lets no click inside a fragment interrupt a running script.
     """
     reading = answers.reading(question)
     if reading is None or reading.outcome.done():
         st.rerun()
     stop_button(answers, question, offer, reading)
-    # Not as a context: leaving one would call it complete.
+    # Not as a context manager: leaving it would mark it as complete.
     status = st.status(under_way(reading, offer.what), expanded=True)
     status.markdown(_elapsed(reading))
     for step in list(reading.steps):
@@ -336,9 +334,9 @@ class Card(NamedTuple):
     label: str
     value: str
     meaning: str | None = None
-    """Shown when the pointer rests on the label."""
+    """Shown when the pointer is over the label."""
     tone: Tone | None = None
-    """What the number says of the job; None where it says neither good nor bad."""
+    """Tone of the number; None if it is neutral."""
     note: str | None = None
     """Shown below the number. Markdown."""
 
@@ -361,14 +359,14 @@ def _metric(card: Card, *, border: bool) -> None:
     if card.tone is not None:
         value, icon = f":{card.tone.colour}[{card.value}]", _BOX[card.tone][1]
     meaning = None if card.meaning is None else terms.said(card.meaning)
-    # Not "stretch": where cards take two rows in a column, each would be as tall as both, and lie on what follows.
+    # Not "stretch": if cards take two rows in a column, each would be as tall as both, and overlap what follows.
     st.metric(terms.said(card.label), value, border=border, help=meaning, icon=icon, height="content")
 
 
 def counted(
     label: str, count: int | None, meaning: str, tone: Tone | None = None, *, printed: Callable[[int], str] = number
 ) -> Card:
-    """Return the card of a count that has a tone unless it is 0; one that is not known says so.
+    """Return the card of a count, with a tone unless it is 0; an unknown one says so.
 
     >>> counted("Unread", 1050, "Records.", Tone.WRONG)
     Card(label='Unread', value='1,050', meaning='Records.', tone=<Tone.WRONG: 'wrong'>, note=None)

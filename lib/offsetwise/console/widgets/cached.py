@@ -1,4 +1,4 @@
-"""What is derived from an answer, computed once: a rerun of the page only looks it up."""
+"""Values derived from an answer, computed once: a rerun of the page only looks them up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Made = TypeVar("Made")
 
 
 class _Keys(dict[str | type[Any], Callable[[Any], Any]]):
-    """Streamlit goes through it at every call; meanwhile another thread may import a module that adds to it."""
+    """Copies its items for Streamlit, which iterates while another thread may import a module that adds one."""
 
     def items(self) -> Any:
         return [*super().items()]
@@ -37,7 +37,7 @@ _KEYS: Final = _Keys(
         FleetRow: lambda row: row.uri.encode("utf-8", "surrogatepass"),  # a folder's name need not be UTF-8
         TopicPair: lambda pair: pair.key,
         PartitionState: lambda log: log.partition,
-        # Of what is held, and told apart by its id.
+        # Their owner is identified by its id.
         LagView: lambda _: None,
         PartitionView: lambda _: None,
         Sheet: lambda sheet: (sheet.digest, sheet.row.id, len(sheet.versions)),
@@ -47,7 +47,7 @@ _KEYS: Final = _Keys(
         Strategy: lambda way: (way.kind.title, *way.why_not),
     }
 )
-"""What tells values apart that would be long to hash: an answer by its id, a row of it by its name."""
+"""Cache keys of values that would be slow to hash: an answer by its id, a row of it by its name."""
 
 
 def told_apart_by(key: Callable[[Any], Any]) -> Callable[[type[Made]], type[Made]]:
@@ -59,7 +59,7 @@ def told_apart_by(key: Callable[[Any], Any]) -> Callable[[type[Made]], type[Made
 
 
 def _of_tuple(values: tuple[Any, ...]) -> str | list[Any]:
-    """Return one text for hundreds of rows: Streamlit takes longer for each value than for its length."""
+    """Return one text for hundreds of rows: Streamlit's hashing takes longer per value than per character."""
     kinds = {type(value) for value in values}
     if len(kinds) != 1:
         return [*values]
@@ -72,9 +72,9 @@ _KEYS[tuple] = _of_tuple
 
 
 def cached(entries: int, *, spinner: bool | str = False) -> Callable[[Callable[Params, Made]], Callable[Params, Made]]:
-    """Keep the results of a function by what it is given, the last `entries` of them.
+    """Cache the results of a function by its arguments, the last `entries` of them.
 
-    Results are shared by all sessions and must not be changed. What is called `_name` tells no call from another.
+    Results are shared by all sessions and must not be changed. Arguments called `_name` are not part of the key.
     """
     decorator = st.cache_resource(max_entries=entries, show_spinner=spinner, hash_funcs=_KEYS)
     return cast("Callable[[Callable[Params, Made]], Callable[Params, Made]]", decorator)

@@ -101,7 +101,7 @@ def note(x: float, y: float, text: str, colour: str, *, anchor: str = "left", aw
 
 
 def scaled(records: int) -> float:
-    """Place a signed number of records on the axis.
+    """Return the position of a signed number of records on the axis.
 
     >>> scaled(0), scaled(9), scaled(-99)
     (0.0, 1.0, -2.0)
@@ -110,7 +110,7 @@ def scaled(records: int) -> float:
 
 
 def ticks_between(low: float, high: float, *, at_most: int = 12) -> list[int]:
-    """Return powers of ten, and 0, between two places of the axis; fewer of them where there would be too many.
+    """Return powers of ten, and 0, between two positions of the axis; fewer of them if there would be too many.
 
     >>> ticks_between(-2.1, 3.2)
     [-100, -10, 0, 10, 100, 1000]
@@ -135,7 +135,7 @@ def round_ticks(high: int) -> list[int]:
 
 
 def shortened(records: int, *, sign: bool = True) -> str:
-    """Print a tick: short, with a true minus sign.
+    """Format the label of a tick: short, with a true minus sign.
 
     >>> shortened(-1000), shortened(20_000_000), shortened(10, sign=False)
     ('−1,000', '+20 M', '10')

@@ -8,11 +8,11 @@ from offsetwise.wording import clock, duration
 
 
 def until(deadline_ms: int, *, recorded_ms: int | None = None) -> None:
-    """Draw when the first transaction times out, and how long that is from now, every second anew.
+    """Draw when the first transaction times out, with a countdown that is updated every second.
 
     Args:
-        deadline_ms: When it does, epoch ms.
-        recorded_ms: When that was recorded, of the sample: its clock stands still then.
+        deadline_ms: Time of the time-out, epoch ms.
+        recorded_ms: Time of the sample's recording, at which its clock stands still; None for live clusters.
     """
     if recorded_ms is None:
         _running(deadline_ms)

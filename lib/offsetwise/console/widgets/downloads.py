@@ -1,4 +1,4 @@
-"""Downloads of what is shown. Digits are plain, and no cell can run as a formula: frames hold neutralised names."""
+"""Downloads of what is shown. Digits are plain, and no cell can run as a formula: frames contain neutralised names."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from offsetwise.console.widgets import blocks, terms
 
 _MIME: Final = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
 REASON_S: Final = 2
-"""How often an open page looks whether a file could not be made: the download itself draws nothing of a page."""
+"""How often an open page checks whether a file could not be created: a download itself redraws nothing."""
 
 
 class Request:
-    """A file that is made when a person asks for it, and why that failed the last time.
+    """A file that is created when a person asks for it, and why that failed the last time.
 
     Args:
         about: What the file is of.
@@ -29,13 +29,13 @@ class Request:
     def __init__(self, about: Hashable) -> None:
         self.about: Final = about
         self.error: Exception | None = None
-        """None where the file could be made, or nobody asked yet."""
+        """None if the file could be created, or nobody asked yet."""
 
     def content(self, make: Callable[[], bytes]) -> bytes:
         """Return the bytes of the file, or keep the error for the page.
 
         Raises:
-            RuntimeError: It could not be made. Streamlit shows no more of an error than that there was one.
+            RuntimeError: It could not be created. Streamlit shows only that there was an error.
         """
         self.error = None
         try:
@@ -53,14 +53,14 @@ def button(
     key: str,
     says: str,
 ) -> None:
-    """Offer one file. A click downloads it, and draws nothing anew.
+    """Draw the download of one file. A click downloads it, and redraws nothing.
 
     Args:
-        label: On the button.
-        file_name: What the browser calls it; its ending tells the browser what it is.
-        data: Its bytes, or what makes them once a person asks.
-        key: Tells the buttons of a page apart.
-        says: What is in it.
+        label: Label of the button.
+        file_name: Name of the file; its extension determines the media type.
+        data: Its bytes, or a function that creates them on request.
+        key: Distinguishes the buttons of a page.
+        says: Description of the content.
     """
     st.download_button(
         terms.said(label),
@@ -77,15 +77,15 @@ def button(
 def on_request(
     label: str, file_name: str, make: Callable[[], bytes], *, key: str, about: Hashable, says: str
 ) -> Request:
-    """Offer one file that is made when a person asks for it, and may fail; `reason` then says why.
+    """Draw the download of a file that is created on request and may fail; `reason` then shows why.
 
     Args:
-        label: On the button.
-        file_name: What the browser calls it.
-        make: Makes its bytes, in a thread of the download.
-        key: Tells the buttons of a page apart.
-        about: What the file is of: why another one could not be made is not said of it.
-        says: What is in it.
+        label: Label of the button.
+        file_name: Name of the file.
+        make: Creates its bytes, in the download's thread.
+        key: Distinguishes the buttons of a page.
+        about: What the file is of: the error of another file is not shown for it.
+        says: Description of the content.
     """
     previous: Request | None = st.session_state.get(f"{key}-request")
     request = previous if previous is not None and previous.about == about else Request(about)
@@ -95,11 +95,11 @@ def on_request(
 
 
 def reason(*requests: Request, key: str) -> None:
-    """Draw why a file could not be made, soon after a person asked for it.
+    """Draw why a file could not be created, soon after a person asked for it.
 
     Args:
-        requests: Of one place; the first that failed is drawn.
-        key: Tells several such places on one page apart.
+        requests: Downloads of one block; the first error is drawn.
+        key: Distinguishes several such blocks on one page.
     """
     st.fragment(_reason, run_every=REASON_S)(requests, key)
 
@@ -124,12 +124,12 @@ def rows(name: str, key: str, frame: Callable[[], pd.DataFrame]) -> None:
 
 
 def csv(frame: pd.DataFrame) -> bytes:
-    """Write rows as CSV (UTF-8, LF). An unknown number is an empty cell."""
+    """Return rows as CSV (UTF-8, LF). An unknown number is an empty cell."""
     return str(frame.to_csv(index=False, lineterminator="\n")).encode(errors="backslashreplace")
 
 
 def json_rows(frame: pd.DataFrame) -> bytes:
-    """Write rows as JSON: integers as decimal strings, since JSON numbers lose those above 2^53; unknown is null."""
+    """Return rows as JSON: integers as decimal strings, since JSON numbers lose those above 2^53; unknown is null."""
     results = [
         {name: None if value is pd.NA else str(value) for name, value in zip(frame.columns, row, strict=True)}
         for row in frame.itertuples(index=False, name=None)

@@ -1,7 +1,7 @@
 """Names as the console prints them.
 
-They come from checkpoints and clusters and may be hostile: each output (Markdown, chart label, table cell) has a
-function of its own here, and nothing else on screen prints a name.
+They come from checkpoints and clusters and may be hostile: each output (Markdown, chart label, table cell) has its own
+function here, and nothing else on screen prints a name.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from offsetwise.wording import brief
 
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'@/])")
 _ADDRESS: Final = re.compile(r"(?=://)|(?=@)|(?<=ww)(?=w)", re.IGNORECASE)
-"""Where an address breaks. GitHub's Markdown makes links of what reads `http://`, `https://`, `www` or `a@b` in its
-text, after it took the escapes away."""
+"""Where an address is broken up. GitHub's Markdown links text that reads `http://`, `https://`, `www` or `a@b`, after
+it has removed the escapes."""
 BREAK: Final = ":color[]"
-"""Streamlit's directive without a colour and without text: an element between two pieces of text, which nobody sees and
-no copy holds."""
+"""Streamlit's directive without a colour and without text: an element between two pieces of text that is invisible and
+not part of a copy."""
 _CODE: Final = re.compile(r"(?<!`)`([^`\[\]|\\\s](?:[^`\[\]|\\\n]*[^`\[\]|\\\s])?)`(?!`)")
 _TURNING: Final = regex.compile(r"[\p{Bidi_Class=Right_To_Left}\p{Bidi_Class=Arabic_Letter}]")
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 def plain(name: str) -> str:
-    r"""Mark what hides in a name, as `lookalikes.marked` does, and letters that turn the text around them.
+    r"""Mark hidden characters in a name, as `lookalikes.marked` does, and characters that change the text direction.
 
     >>> plain("or\u202eders"), plain("orders"), plain("p\u0430yments")
     ('or⟨U+202E⟩ders', 'orders', 'pа⟨Cyrillic⟩yments')
@@ -39,11 +39,11 @@ def plain(name: str) -> str:
 
 
 CELL: Final = 160
-"""Characters of a text in a cell of a table; the whole one stands below it."""
+"""Characters of a text in a table cell; the whole text is below the table."""
 
 
 def cut(text: str, most: int = CELL) -> str:
-    """Shorten a text to so many characters, with an ellipsis.
+    """Shorten a text to at most `most` characters, with an ellipsis.
 
     >>> cut("orders", 6), cut("payments", 6)
     ('orders', 'payme…')
@@ -63,9 +63,9 @@ def markdown(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    r"""Escape a sentence that may name things, but for its marks of code.
+    r"""Escape a sentence that may contain names, except for its code spans.
 
-    Only what stands between two single backticks is code, and nothing that would end a link, a cell or a line there.
+    Only text between two single backticks is code, and only if it cannot end a link, a cell or a line.
 
     >>> sentence("Look with `offsetwise transactions` at a*b.")
     'Look with `offsetwise transactions` at a\\*b\\.'

@@ -1,4 +1,4 @@
-"""The proof of one partition, in the order in which a person asks: why, what it costs, who else says so."""
+"""The proof of one partition, in the order in which a person asks: why, what it costs, what other sources say."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from offsetwise.wording import brief, many, number, verdicts
 from offsetwise.wording.time_lag import parts
 
 ANCHOR: Final = "evidence"
-"""What a link within the page names."""
+"""Anchor of the proof within the page."""
 TITLE: Final = "Evidence"
 MAX_NOTES: Final = 12
 _POSITIONS: Final[Columns[SourcePosition]] = (
@@ -197,11 +197,11 @@ def _ids(shown: Comparison, row: PartitionComparison) -> None:
 
 
 def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
-    """Return the columns of a table of the records around a place.
+    """Return the columns of a table of the records around a position.
 
     Args:
-        first: The one that reading would begin with, marked by `word`.
-        word: What to call it.
+        first: The record that reading would begin with, marked by `word`.
+        word: Its label.
     """
     return (
         Column("old offset", lambda record: record.old_offset, 76),
@@ -213,7 +213,7 @@ def neighbours(first: Neighbour | None, word: str) -> Columns[Neighbour]:
 
 
 Copied = tuple[int, Side, CopiedRecord]
-"""Of which old partition a record is, what it is for the job, and where it is on both clusters."""
+"""The old partition of a record, its meaning for the job, and its offsets on both clusters."""
 
 
 def copied(proofs: Sequence[PartProof]) -> list[Copied]:
@@ -236,7 +236,6 @@ def copied_records() -> Columns[Copied]:
 
 
 def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Finding, ...]:
-    """Return the findings that concern one partition: its own and its topic's."""
     return tuple(
         finding
         for finding in comparison.findings
@@ -245,13 +244,13 @@ def findings_of(comparison: Comparison, row: PartitionComparison) -> tuple[Findi
 
 
 def findings_of_all(comparison: Comparison) -> tuple[Finding, ...]:
-    """Return the findings that concern no single topic, those that block first."""
+    """Return the findings that concern no single topic, blocking ones first."""
     of_all = [finding for finding in comparison.findings if finding.topic is None]
     return tuple(finding for severity in Severity for finding in of_all if finding.severity is severity)
 
 
 def linked(code: str) -> str:
-    r"""Return a code as Markdown, leading to its explanation on the Help page if this release has one.
+    r"""Return a code as Markdown, linked to its explanation on the Help page if this release has one.
 
     >>> linked("PENDING_BATCH"), linked("OF_LATER")
     ('[PENDING\\_BATCH](help?code=PENDING_BATCH)', 'OF\\_LATER')
@@ -260,7 +259,7 @@ def linked(code: str) -> str:
 
 
 def notes(title: str, said: Iterable[tuple[str, str]]) -> None:
-    """Draw each sentence once, the most frequent first, with what it is about and in how many rows it stands."""
+    """Draw each sentence once, the most frequent first, with its subject and its number of rows."""
     counted = Counter((about, text) for about, text in said if text).most_common()
     if not counted:
         return

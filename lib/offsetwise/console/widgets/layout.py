@@ -1,4 +1,4 @@
-"""Styles of the page around what Streamlit draws: the room above the title, the context bar, a phone's width."""
+"""Styles of the page around Streamlit's elements: the room above the title, the context bar, a phone's width."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ CSS: Final = """
     .stApp:has([data-testid="stExpandSidebarButton"]) .st-key-top-line { padding: 0 }
 }
 """
-"""Streamlit leaves 96 pixels of nothing above every title, and 80 on either side. Its own Stop ends the drawing of
-a page, not a reading: the one on the page does. Its colour of an open tab is too weak to read on dark ground. It shows
-the bar by which a table scrolls only while the mouse is over it, so that nobody sees that there are more columns. A
-browser breaks a line of code between the hyphens of an option."""
+"""Streamlit leaves 96 empty pixels above every title, and 80 on either side. Its own Stop ends the drawing of a page,
+not a reading: the page's button does that. Its colour of an open tab has too little contrast in the dark theme. It
+shows a table's horizontal scroll bar only while the mouse is over it, so that nobody notices further columns.
+Browsers break a line of code between the hyphens of an option."""
 
 PART: Final = "part"
-"""Names a tab in the address."""
+"""URL parameter of a tab."""
 ROW: Final = "own-row"
-"""Key of what fills a row of its own on a phone: beside a control, its sentences would be a few words wide."""
+"""Key prefix of elements that take a whole row on a phone: next to a control, sentences would be a few words wide."""
 
 
 def two_columns(key: str, *, main: int = 11, right: int = 9) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Lay out two columns, a table and what its selected row says; one below the other in a narrow window.
+    """Lay out two columns, such as a table and the details of its selected row; stacked in a narrow window.
 
     Args:
-        key: Names them for the page's styles, and tells those of one page apart.
+        key: Key for the page's styles; distinguishes those of one page.
         main: Width of the first column, in shares of both.
         right: Width of the second.
     """
@@ -76,13 +76,13 @@ def two_columns(key: str, *, main: int = 11, right: int = 9) -> tuple[DeltaGener
 
 
 def tabs(parts: Mapping[str, Callable[[], None]]) -> None:
-    """Draw the parts of a long page in tabs, a single one without. The address may name the open one, as `PART`.
+    """Draw the parts of a long page in tabs, a single one without. The URL parameter `PART` may name the open one.
 
     Args:
-        parts: What draws each, by the title of its tab.
+        parts: The function that draws each part, by the title of its tab.
     """
     if len(parts) == 1:
-        # A tab that stands alone stays the open one when others come before it.
+        # If it were a tab alone, it would stay open when others are added before it.
         next(iter(parts.values()))()
         return
     requested = st.query_params.get(PART)

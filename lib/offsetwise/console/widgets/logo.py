@@ -10,11 +10,12 @@ _NAME_PX: Final = 96
 
 
 def draw(mark: str, colours: Palette) -> None:
-    """Draw them above the navigation; where that is folded away, the mark alone.
+    """Draw mark and name above the navigation; if that is collapsed, the mark alone.
 
     Args:
-        mark: A picture as SVG, 24 by 24. As text, it is part of the page: as a file, nobody signed out could see it.
-        colours: Of the theme, for the name.
+        mark: A picture as SVG, 24 by 24. As text, it is part of the page: a file would be invisible to people who are
+            not signed in.
+        colours: The theme's colours, for the name.
     """
     drawn = mark[mark.index(">") + 1 :].strip().removesuffix("</svg>")
     name = (

@@ -1,6 +1,6 @@
 """The colours of the console: one set per theme, the same meaning everywhere.
 
-Old is blue, new is orange. Marks reach a contrast of 3:1 on the page, text 4.5:1.
+Old is blue, new is orange. Marks have a contrast of 3:1 on the page, text 4.5:1.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Palette:
     careful: str
     unknown: str
     before: str
-    """Heat map: the raw number lies before the place (records read twice)."""
+    """Heat map: the raw number is before the right position (records read twice)."""
     middle: str
     after: str
-    """Heat map: the raw number lies after the place (records never read)."""
+    """Heat map: the raw number is after the right position (records never read)."""
     blank: str
-    """Heat map: nobody knows."""
+    """Heat map: unknown."""
 
     def tone(self, tone: Tone) -> str:
         return {
@@ -88,5 +88,4 @@ DARK: Final = Palette(
 
 
 def current() -> Palette:
-    """Return the colours of the theme that the person sees, the light one unless it is dark."""
     return DARK if st.context.theme.type == "dark" else LIGHT

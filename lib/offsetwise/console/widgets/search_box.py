@@ -1,6 +1,6 @@
-"""A search box over links that Ctrl + K and `/` open: Streamlit has no key that opens anything.
+"""A search box over links that Ctrl + K and `/` open: Streamlit has no shortcut for that.
 
-What matches is found on the server, so that a click on a page never carries the names of all partitions.
+Matches are computed on the server, so that a click on a page never transfers the names of all partitions.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def typed() -> str:
 
 
 def draw(words: str, links: Sequence[SearchResult]) -> None:
-    """Draw the button, and the dialog that it and the keys open.
+    """Draw the button, and the dialog that it and the shortcuts open.
 
     Args:
         words: What the links match.
@@ -169,4 +169,4 @@ def draw(words: str, links: Sequence[SearchResult]) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing: a change draws the box again."""
+    """Do nothing: a change reruns the box."""

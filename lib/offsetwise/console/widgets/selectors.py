@@ -43,12 +43,12 @@ class Placed(Protocol):
 
 
 def migration(answers: Answers, bar: DeltaGenerator, *, spark: bool = True) -> Offered:
-    """Let the person pick a migration.
+    """Let the person choose a migration.
 
     Args:
         answers: The answers of this process.
-        bar: The place for it in the context bar.
-        spark: Whether the page may need Spark, which is started ahead then.
+        bar: Container for it in the context bar.
+        spark: Whether the page may need Spark, which is then started ahead.
     """
     names = {offered.name: offered for offered in answers.offered}
     chosen = names[_of_link(bar, "Migration", "migration", list(names), what="a migration")]
@@ -70,7 +70,7 @@ def migration_and_subject(answers: Answers, bar: DeltaGenerator) -> tuple[Offere
 
 
 def _of_link(bar: DeltaGenerator, label: str, key: str, options: Sequence[str], *, what: str) -> str:
-    """Let the person choose one. If a link names one that is not here, say so while the first stands in.
+    """Let the person choose an option. If a link names an unknown one, say so and use the first.
 
     Streamlit forgets an unknown value of the URL at the next rerun, which a page may cause by itself.
     """
@@ -110,10 +110,9 @@ def _of_link(bar: DeltaGenerator, label: str, key: str, options: Sequence[str], 
 
 @contextmanager
 def _of_every_page() -> Iterator[None]:
-    """Let widgets be those of the router, which a person keeps on the way from page to page.
+    """Attach widgets to the router instead of the page, so that their values persist from page to page.
 
-    What widgets of a page have in the address, Streamlit takes away from that of the next page, even where the link
-    names it.
+    Streamlit removes the query parameters of a page's widgets from the next page's URL, even if the link names them.
     """
     run = get_script_run_ctx()
     with nullcontext() if run is None else run.run_with_active_hash(run.pages_manager.main_script_hash):
@@ -126,7 +125,7 @@ def row_names(rows: Iterable[Placed], *, among: Iterable[Placed]) -> tuple[str, 
 
 
 def choice(label: str, options: Sequence[str], key: str, *, default: str | None = None, width: int = 240) -> str:
-    """Let the person choose one; the first or `default` until they do, and where the URL names an unknown one."""
+    """Let the person choose an option; `default` or the first until they do, and if the URL names an unknown one."""
     selected = st.session_state.get(key)
     if selected is not None and selected not in options:
         del st.session_state[key]
@@ -137,7 +136,7 @@ def choice(label: str, options: Sequence[str], key: str, *, default: str | None 
 
 
 def several(label: str, key: str, options: Sequence[str]) -> tuple[str, ...]:
-    """Let the person choose any number; none means all. Unknown ones in the URL are ignored."""
+    """Let the person choose any number of options; none means all. Unknown ones in the URL are ignored."""
     message = terms.said(label)
     return tuple(
         st.multiselect(message, options, key=key, bind="query-params", placeholder="all", format_func=escaping.plain)

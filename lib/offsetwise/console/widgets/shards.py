@@ -11,7 +11,7 @@ from offsetwise.ports.stream import stream_of
 from offsetwise.wording import clock
 
 Sharded = tuple[CheckpointSource, ShardPosition]
-"""A source, and where reading continues in one of its shards."""
+"""A source, and where reading resumes in one of its shards."""
 
 
 def _arrived(row: Sharded) -> str:
@@ -39,9 +39,9 @@ SHARDS: Final[Columns[Sharded]] = (
 
 
 class Shards(Sequence[Sharded]):
-    """Where reading continues in every shard of a checkpoint, in the order of the file.
+    """Where reading resumes in every shard of a checkpoint, in the order of the file.
 
-    A pair is made when it is asked for: of 100,000 shards, a page shows 200.
+    Pairs are created on access: of 100,000 shards, a page shows 200.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -70,5 +70,5 @@ def in_shards(checkpoint: Checkpoint) -> bool:
 
 
 def several(sources: Iterable[str]) -> bool:
-    """Whether sources but the first occur: only then it is worth saying which one."""
+    """Return whether there is more than the first source: only then the source is worth a column."""
     return any(source not in ("", "0") for source in sources)

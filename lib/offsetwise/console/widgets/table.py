@@ -1,4 +1,4 @@
-"""Tables: a column is described once, and what is on screen, in files and in colour comes from that.
+"""Tables: a column is described once, for the screen, for files and for its colours.
 
 Integers are exact and have separators, unknown is `?`, long tables come in pages, and one row can be selected.
 """
@@ -29,13 +29,13 @@ Row = TypeVar("Row")
 Cell: TypeAlias = AnyPosition | str | Verdict | Time | None
 _ROW_PX: Final = 35
 _BAR_PX: Final = 10
-"""Of the bar by which a table scrolls sideways, where a proof stands beside it."""
+"""Height of a table's horizontal scroll bar, which tables with a selection reserve."""
 _MAX_ROWS: Final = 12
 _LARGEST_NUMBER: Final = 2**53
 _DIGIT_PX: Final = 8
 _LETTER_PX: Final = 7
 _HEADING_LETTER_PX: Final = 5
-"""What a column is narrower by for each letter that its heading lacks in the words of another stream."""
+"""Width that a column loses for each letter by which its heading is shorter in another stream's terms."""
 _VERDICT_LETTER_PX: Final = 6
 _WIDEST_VERDICT_PX: Final = 160
 _NARROWEST_PX: Final = 60
@@ -49,31 +49,31 @@ _ids = count()
 class Column(Generic[Row]):
     name: str
     value: Callable[[Row], Cell]
-    """An integer, None where it is not known; a position that is no number; a verdict, which brings its colour; a
+    """An integer, None if it is not known; a position that is not a number; a verdict, which has its own colour; a
     time; or a text, which is neutralised."""
     width: int | None = None
-    """In pixels, and more where a number needs more; None for as wide as what is in it."""
+    """In pixels; numbers may need more. None for the width of the content."""
     help: str | None = None
     tone: Callable[[Row], Tone | None] | None = None
-    """The colour of what is no verdict."""
+    """Tone of values that are not verdicts."""
     _: KW_ONLY
     heading: str = ""
-    """In full words, on screen, where `name`, which stands in files, is shorter."""
+    """Full heading on screen, if `name`, which files use, is shorter."""
     printed: Callable[[int], str] | None = None
-    """Prints an integer on screen where its digits would say little."""
+    """Formats an integer on screen if its digits would not be helpful."""
     right: bool = False
-    """Aligned to the right although it is text."""
+    """Whether text is aligned to the right."""
     pinned: bool = False
     only: Literal["screen", "file"] | None = None
     when: Callable[[Sequence[Row]], bool] | None = None
-    """Whether it says something about these rows; on screen it is left out where not."""
+    """Whether the column is relevant for these rows; otherwise it is not on screen."""
 
 
 Columns: TypeAlias = tuple[Column[Row], ...]
 
 
 def partition(value: Callable[[Row], int], *, pinned: bool = False) -> Column[Row]:
-    """Return the column of a partition's number, which files call `p`."""
+    """Return the column of a partition's number, which is `p` in files."""
     return Column("p", value, 70, pinned=pinned, heading="partition")
 
 
@@ -83,33 +83,33 @@ class Prepared:
     """A table ready to be drawn. Shared between sessions and never changed."""
 
     styled: Styler | pd.DataFrame
-    """Without styles where all is text of one colour, which is drawn sooner."""
+    """Without styles if all cells are text of one colour, which is drawn faster."""
     columns: dict[str, Any]
-    """How each looks, as Streamlit has it."""
+    """Streamlit's configuration of each column."""
     rows: int
     numbers: frozenset[str]
-    """The columns with digits, which no edge may cut."""
+    """The columns with digits, which the table's edge must not cut."""
     id: int = field(default_factory=lambda: next(_ids))
-    """Names what the browser got of it when it was first drawn: a rerun sends that again."""
+    """Identifies what the browser got when it was first drawn: a rerun sends that again."""
 
 
 PAGE_ROWS: Final = 250
-"""Rows sent to the browser at once. Of 10,000 a filter would send 1.5 MB again, of 500 more than 200 KB."""
+"""Rows sent to the browser at once. With 10,000 rows a filter would send 1.5 MB again, with 500 more than 200 KB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     key: str
-    """Of the selected row's name in the URL and in the session."""
+    """Key of the selected row's name in the URL and in the session."""
     grid: str
-    """Of the table: another one for other rows, since a selection is kept by place."""
+    """Key of the table: it differs for other rows, since a selection is stored by index."""
     names: tuple[str, ...]
-    """Of the rows, in the order of the table; at least one, none twice."""
+    """Names of the rows, in the order of the table; at least one, without duplicates."""
     first: int
-    """Selected where nothing, or a row that is not here, was chosen before."""
+    """Index selected if nothing, or a row that is not here, was chosen before."""
 
     def draw(self, shown: Prepared, *, alt: str, picked: Callable[[], None] | None = None) -> None:
-        """Draw the table; a click on a row selects it, or calls `picked`, and then none is selected at first."""
+        """Draw the table; a click on a row selects it, or calls `picked`, and then no row is selected at first."""
         with st.container():
             whole.columns(shown.columns, shown.numbers, boxed=shown.rows)
             st.dataframe(
@@ -144,7 +144,7 @@ class Selection:
         return self.names.index(selected) if selected in self.names else self.first
 
     def _first_selected(self) -> int:
-        """Keep saying what was selected when this table was first drawn: an unchanged table is not sent again."""
+        """Return the row that was selected when this table was first drawn: an unchanged table is not sent again."""
         known: tuple[str, int] | None = st.session_state.get(f"{self.key}-first-selected")
         if known is None or known[0] != self.grid:
             known = st.session_state[f"{self.key}-first-selected"] = (self.grid, self._current())
@@ -168,7 +168,7 @@ _INT64_MAX = 2**63 - 1
 
 
 def frame(columns: Columns[Row], rows: Sequence[Row], *, file: bool = False) -> pd.DataFrame:
-    """Return one row per row, as it stands on screen or in a file, which has every column.
+    """Return the rows as they are on screen or in a file, which has every column.
 
     Integer columns are nullable: missing means unknown.
     """
@@ -177,7 +177,7 @@ def frame(columns: Columns[Row], rows: Sequence[Row], *, file: bool = False) -> 
 
 
 def prepared(columns: Columns[Row], rows: Sequence[Row], colours: Palette | None = None) -> Prepared:
-    """Print a table, colour it and lay it out, in the colours of the person's theme unless others are given."""
+    """Format, colour and lay out a table, by default in the colours of the person's theme."""
     shown = {column: [column.value(row) for row in rows] for column in _on_screen(columns, rows)}
     cells, colours = _frame(shown, file=False), colours or palette.current()
     css = {column.name: results for column, values in shown.items() if (results := _css(column, rows, values, colours))}
@@ -207,7 +207,7 @@ def _cells(values: Sequence[Cell], *, file: bool) -> pd.Series[Any]:
     known = [value for value in values if isinstance(value, int | None)]
     if len(known) == len(values):
         return integers(known)
-    # Our own words are no formula to whoever looks at the screen; a spreadsheet takes "+ new partition" for one.
+    # The product's own words are not formulas on screen; a spreadsheet takes "+ new partition" for one.
     return pd.Series(
         [
             str(value)
@@ -227,7 +227,6 @@ def _text(value: Cell, *, file: bool) -> str:
 
 
 def _css(column: Column[Row], rows: Sequence[Row], values: Sequence[Cell], colours: Palette) -> list[str]:
-    """Return the style of each cell of a column; empty where no cell has a tone."""
     tones = [
         value.tone if isinstance(value, Verdict) else column.tone(row) if column.tone else None
         for row, value in zip(rows, values, strict=True)
@@ -242,9 +241,9 @@ def _css_of(tone: Tone | None, colours: Palette) -> str:
 
 
 def _layout(column: Column[Row], cells: pd.Series[Any], values: Sequence[Cell]) -> Any:
-    """Return how a column looks: never so narrow that leading digits of a number, or a position, would be cut.
+    """Return Streamlit's configuration of a column: wide enough for all digits of a number, or a position.
 
-    Without a width, a column of numbers holds its heading too.
+    Without a width, a column of numbers is wide enough for its heading too.
     """
     heading = column.heading or column.name
     number, label = _integer(cells), terms.said(heading)
@@ -280,12 +279,10 @@ def _height(rows: int) -> int:
 
 
 def show(columns: Columns[Row], rows: Sequence[Row], *, alt: str | None = None, missing: str = "?") -> None:
-    """Draw a small table that is only read. A missing number is printed as `missing`."""
     _draw(prepared(columns, rows), None if alt is None else terms.said(alt), missing)
 
 
 def draw(table: Prepared, *, alt: str | None = None, missing: str = "?") -> None:
-    """Draw a table that is kept and only read."""
     _draw_again(table, None if alt is None else terms.said(alt), missing)
 
 
@@ -307,15 +304,15 @@ _draw_again = cached(_KEPT_TABLES)(_draw)
 
 
 def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mapping[str, Callable[[int], str]]) -> Styler:
-    """Return a table whose integers are printed and whose cells are coloured.
+    """Return a table with formatted integers and coloured cells.
 
-    pandas styles every cell, and Streamlit has it do so at every drawing. What Streamlit takes of that is put together
-    here once, for those cells alone that have a colour, or another text than their value's own.
+    pandas styles every cell, and Streamlit repeats that at every drawing. The parts that Streamlit uses are built here
+    once, and only for cells with a colour, or a text other than their value's own.
 
     Args:
-        table: What is shown. A column with an integer beyond 2^53 becomes text: the browser's number cells refuse it.
-        css: By column, the style of each cell; empty where a cell has none.
-        prints: By column, what prints its integers; with separators and every digit where none is named.
+        table: The cells. A column with an integer beyond 2^53 becomes text: the browser's number cells refuse it.
+        css: By column, the style of each cell; empty if a cell has none.
+        prints: By column, the formatter of its integers; by default all digits with separators.
     """
     texts: dict[str, list[Any]] = {}
     beyond: dict[str, pd.Series[Any]] = {}
@@ -339,7 +336,7 @@ def styled(table: pd.DataFrame, css: Mapping[str, Sequence[str]], prints: Mappin
         ],
     }
     styler = shown.style
-    # On the object: Streamlit takes no subclass for a styled table.
+    # On the object: Streamlit does not accept a subclass as a styled table.
     styler._compute = lambda: styler  # type: ignore[attr-defined] # what Streamlit calls; no public one gives cells
     styler._translate = lambda *_, **__: sent  # type: ignore[attr-defined] # as above
     return styler
@@ -378,12 +375,11 @@ def page(count: int, key: str = "rows", *, label: str = "Rows", size: int = PAGE
 
 
 def paged(columns: Columns[Row], rows: Sequence[Row], key: str, *, alt: str, missing: str = "?") -> None:
-    """Draw a table that is only read, in pages where it is long."""
     show(columns, rows[page(len(rows), key)], alt=alt, missing=missing)
 
 
 def integers(values: Sequence[int | None]) -> pd.Series[Any]:
-    """Return a nullable column of integers; one of text where a sum has left int64."""
+    """Return a nullable column of integers; a column of text if a sum exceeds int64."""
     if any(value is not None and abs(value) > _INT64_MAX for value in values):
         return pd.Series([wording.number(value) for value in values], dtype=object)
     return pd.Series(pd.array(list(values), dtype="Int64"))

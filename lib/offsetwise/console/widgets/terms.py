@@ -1,4 +1,4 @@
-"""The words of the stream whose positions a page shows: labels say shard where it has shards, not partition."""
+"""The terms of the stream that a page shows: labels say shard instead of partition if it has shards."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _TERMS: Final = "terms"
 
 
 def use(terms: Mapping[str, str]) -> None:
-    """Show the labels of this session in these words from here on.
+    """Use these terms for the labels of this session.
 
     Args:
-        terms: What stands in the place of each of Kafka's words, in the singular.
+        terms: The replacement of each of Kafka's terms, in the singular.
     """
     st.session_state[_TERMS] = dict(terms)
 
@@ -27,9 +27,9 @@ def shown() -> Mapping[str, str]:
 
 
 def said(label: str) -> str:
-    """Return a label, or a sentence, in the words of the stream that is shown.
+    """Return a label, or a sentence, in the terms of the stream that is shown.
 
     Args:
-        label: As of Kafka. Names without quotes do not belong in it: a topic may be called `offsets`.
+        label: In Kafka's terms. Names without quotes do not belong in it: a topic may be called `offsets`.
     """
     return in_words(label, shown())

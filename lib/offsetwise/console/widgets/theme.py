@@ -1,7 +1,7 @@
-"""Draws the page again when its theme becomes another one, in Streamlit's menu or with that of the system.
+"""Redraws the page when its theme changes, in Streamlit's menu or with the system's.
 
-The server chooses the colours of charts and tables, and hears of a change of the theme with the next rerun only: until
-then they would stand in the colours of the other one.
+The server chooses the colours of charts and tables, and learns of a theme change only at the next rerun: until then
+they would have the colours of the previous theme.
 """
 
 from __future__ import annotations
@@ -26,4 +26,4 @@ def watch() -> None:
 
 
 def _nothing() -> None:
-    """Do nothing: a change draws the page again."""
+    """Do nothing: a change redraws the page."""

@@ -1,6 +1,6 @@
-"""How wide a table is drawn where it does not fit: only so wide that its right edge cuts no number.
+"""Limits the width of a table that does not fit, so that its right edge cuts no number.
 
-What a browser cuts of `1,295` reads `1,29`, and is another number. The columns that do not fit are reached by the bar.
+A browser that cuts `1,295` shows `1,29`, another number. The columns that do not fit are reached by scrolling.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any, Final
 import streamlit as st
 
 MARK: Final = "whole"
-"""Class of what stands before a table, on which the styles of its widths hang."""
+"""Class of the element before a table that its width rules refer to."""
 _FRAME_PX: Final = 2
 _BOX_PX: Final = 32
-"""Of the column with the box of each row."""
+"""Width of the column with the check box of each row."""
 _WIDER_BOX_PX: Final = 36
-"""The same of more than 100 rows; there are never more than a page of them."""
+"""The same for more than 100 rows; a page is never longer."""
 _MANY_ROWS: Final = 100
 _TEXT_PX: Final = 200
-"""A wider column is a text."""
+"""A wider column is text."""
 _LEAST_PX: Final = 60
-"""Of a text, a narrower piece says nothing."""
+"""A narrower piece of a text is of no use."""
 
 
 def columns(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> None:
-    """Let the table that is drawn next end where one of its columns ends, in a block of its own.
+    """End the next table at the edge of one of its columns; draws the rules in a block of its own.
 
     Args:
-        layout: How each column looks, as Streamlit has it.
-        numbers: The columns with digits; of another one a part may be seen.
-        boxed: How many rows have a box, in a column before all others; 0 where there is no such column.
+        layout: Streamlit's configuration of each column.
+        numbers: The columns with digits; other columns may be cut.
+        boxed: How many rows have a check box, in a column before all others; 0 if there is no such column.
     """
     limits = edges(layout, numbers, boxed=boxed)
     if not limits:
@@ -46,10 +46,10 @@ def columns(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> 
 
 
 def edges(layout: Mapping[str, Any], numbers: Set[str], *, boxed: int = 0) -> tuple[tuple[int, int], ...]:
-    """Return between which widths of a table its right edge cuts a number, or leaves a sliver of a text, in pixels.
+    """Return the ranges of table widths at which the right edge cuts a number, or leaves a sliver of a text, in pixels.
 
-    From left to right. Columns that stay at the left have none: what is cut of them no narrower table would hold.
-    Nothing is known behind a column whose width the browser chooses.
+    From left to right. Pinned columns have none: a narrower table would not help. Nothing is known beyond a column
+    whose width the browser chooses.
 
     >>> edges({"topic": {"width": 96, "pinned": True}, "old": {"width": 60}, "new": {"width": 60}}, {"new"}, boxed=8)
     ((130, 190), (190, 250))

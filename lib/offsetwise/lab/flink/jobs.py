@@ -17,20 +17,20 @@ from offsetwise.lab.plan_of_jobs import MOVED, ROOT, LabJob
 
 AT_ONCE: Final = 3
 OUTPUT: Final = "output"
-"""The folder of what all jobs of the migration write."""
+"""The output folder of all jobs of the migration."""
 _KEPT: Final = "flink.json"
-"""The file of a lab's folder that names the folder of the Flink that runs some of its jobs."""
+"""The file in a lab's folder that names the folder of the Flink that runs some of its jobs."""
 PARALLELISM: Final = 2
 _SETTINGS: Final = {
     "parallelism.default": PARALLELISM,
     "taskmanager.numberOfTaskSlots": PARALLELISM,
     "restart-strategy.type": "none",
-    # What is written appears in the sink with a checkpoint. They are kept in memory: a savepoint is what remains.
+    # Output appears in the sink with a checkpoint. Checkpoints are kept in memory: only a savepoint remains.
     "execution.checkpointing.interval": "500 ms",
 }
 _FIRST: Final = {"scan.startup.mode": "earliest-offset"}
 _RESTORED: Final = {"scan.startup.mode": "group-offsets", "properties.auto.offset.reset": "none"}
-"""What stops a restored job whose position is not in the log."""
+"""Stops a restored job whose position is not in the log."""
 _SQL: Final = """
 CREATE TABLE records (`key` STRING, serial STRING, arrived AS PROCTIME()) WITH ('connector' = 'kafka', {source});
 CREATE TABLE counted ({columns}) WITH ('connector' = 'filesystem', {sink});
@@ -47,19 +47,19 @@ _QUERY: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkRun:
-    """One run of a job, to the ends of the logs as they are when it starts."""
+    """One run of a job, to the ends of the logs at its start."""
 
     job: LabJob
     flink: FlinkFolder
     bootstrap: str
     topics: tuple[str, ...]
-    """As the cluster calls them."""
+    """Names on the cluster that is read."""
     sink: FlinkSink
     folder: Path
-    """Of its configuration."""
+    """Folder of its configuration."""
     log: Path
     savepoints: Path
-    """The folder below which Flink makes the savepoint that the job is stopped with."""
+    """The folder below which Flink writes the savepoint that the job is stopped with."""
     restored: Path | None = None
     """The savepoint that it starts from; None: it reads from the log start."""
 
@@ -88,7 +88,7 @@ class FlinkRun:
             "topic": ";".join(self.topics),
             "properties.bootstrap.servers": self.bootstrap,
             "properties.group.id": self.job.name,
-            # Its positions are those of its savepoint: nobody watches its lag in the group.
+            # Its positions are those of its savepoint: its group's lag is not watched.
             "properties.commit.offsets.on.checkpoint": "false",
             "properties.isolation.level": "read_committed",
             "key.format": "raw",
@@ -99,7 +99,7 @@ class FlinkRun:
         sink = {
             "path": self.sink.folder.as_uri(),
             "format": "json",
-            # A file that is larger than that is closed; what is closed appears with the next checkpoint.
+            # A larger file is closed; closed files appear with the next checkpoint.
             "sink.rolling-policy.file-size": "1b",
         }
         columns, query = _COLUMNS[self.job.stateful], _QUERY[self.job.stateful]
@@ -117,10 +117,10 @@ def keep(lab: Lab, flink: FlinkFolder | None) -> None:
 
 
 def keep_again(lab: Lab, flink: FlinkFolder | None) -> None:
-    """Remember a Flink whose folder is another one now; None leaves everything as it is.
+    """Record the Flink of another folder; None changes nothing.
 
     Raises:
-        LabError: The jobs of the lab were made without Flink.
+        LabError: The jobs of the lab were created without Flink.
     """
     if flink is not None and not is_kept(lab):
         raise LabError(
@@ -148,7 +148,7 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
     """Run jobs from the log starts on the old cluster; each leaves a savepoint in a folder of its own.
 
     Raises:
-        LabError: One ended, or did not read everything in time.
+        LabError: A job ended, or did not read everything in time.
     """
     if jobs:
         flink = stored_flink(lab)
@@ -156,9 +156,9 @@ def run_on_old(lab: Lab, jobs: Sequence[LabJob]) -> None:
 
 
 def moved_runs(lab: Lab, jobs: Sequence[LabJob], applied: Path) -> dict[Path, FlinkRun]:
-    """Return how moved jobs are run, each with the folder that its savepoint becomes; none that has read everything.
+    """Return the runs of moved jobs by the later folder of their savepoint, without jobs that have read everything.
 
-    A job starts from what `apply` wrote; from its own savepoint if it has run on the new cluster before.
+    A job starts from what `apply` wrote, or from its own savepoint if it has run on the new cluster before.
 
     Raises:
         LabError: Their Flink is gone. Nothing is started here.
@@ -181,7 +181,7 @@ def run_on_new(runs: Mapping[Path, FlinkRun]) -> None:
     Flink's canonical savepoints can be moved, so that a migration file can name the folder beforehand.
 
     Raises:
-        LabError: One ended, or did not read everything in time.
+        LabError: A job ended, or did not read everything in time.
     """
     for own, savepoint in zip(runs, _run_all([*runs.values()]), strict=True):
         shutil.rmtree(own, ignore_errors=True)

@@ -17,7 +17,7 @@ from offsetwise.lab.brokers import LOG_CONFIGURATION, free_ports
 from offsetwise.lab.java import find_java
 
 LEAST_VERSION: Final = (1, 20)
-"""The first one that the product's tests run; earlier ones call some settings otherwise."""
+"""The oldest version that the product's tests run; earlier ones name some settings differently."""
 TIMEOUT_S: Final = 600
 """A busy machine takes minutes to start a job."""
 LOG_TAIL_LINES: Final = 5
@@ -80,9 +80,9 @@ class FlinkFolder:
 class RunningJob:
     id: str
     rest: str
-    """The address of its cluster."""
+    """REST address of its cluster."""
     log: Path
-    """What its JVM prints."""
+    """Log of its JVM."""
 
     def checkpoint(self) -> None:
         before = self._checkpoint_count()
@@ -95,17 +95,17 @@ class RunningJob:
         return self._savepoint(folder)
 
     def savepoint(self, folder: Path) -> Path:
-        """Take a canonical savepoint below `folder` while the job goes on, which commits nothing; return its folder."""
+        """Take a canonical savepoint below `folder` while the job runs, which commits nothing; return its folder."""
         request = {"target-directory": folder.as_uri(), "cancel-job": False, "formatType": "CANONICAL"}
         path = f"/savepoints/{self._ask('/savepoints', request)['request-id']}"
         self.wait_until(lambda: self._ask(path)["status"]["id"] == "COMPLETED", "a savepoint")
         return self._savepoint(folder)
 
     def wait_until(self, done: Callable[[], bool], what: str) -> None:
-        """Look until something is so that the job does.
+        """Wait for a condition on the job.
 
         Raises:
-            LabError: It is not so after `TIMEOUT_S`, or the job failed.
+            LabError: It is not met after `TIMEOUT_S`, or the job failed.
         """
         end = time.monotonic() + TIMEOUT_S
         while not done():
@@ -140,11 +140,11 @@ def running_job(
     """Run a SQL job in a JVM that is a small cluster of its own; it is killed at the end of the block.
 
     Args:
-        folder: Where its configuration and its statements are written.
-        classpath: Of a Flink with its Kafka connector.
-        settings: Flink's, without those of its REST address.
+        folder: Folder of its configuration and its statements.
+        classpath: Classpath of a Flink with its Kafka connector.
+        settings: Flink's settings, without its REST address.
         sql: The statements, each with `;` at the end of its last line. The last one starts the job.
-        log: What the JVM prints.
+        log: Log of the JVM.
 
     Raises:
         LabError: The job has ended or failed, or does not run in time.
@@ -159,7 +159,7 @@ def running_job(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as output:
         command = _command(folder, classpath)
-        # It ends when its stdin does, so that none is left behind where this process is killed.
+        # It ends when its stdin does, so that it does not survive if this process is killed.
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output) as process:  # noqa: S603 - our own arguments
             try:
                 yield _started(f"http://127.0.0.1:{port}", process, log)

@@ -76,7 +76,7 @@ def new_connector(migration: Migration, name: str) -> ConnectConfig:
     """Return one connector of the new cluster by its name.
 
     Raises:
-        ConfigError: The file names no such connector; those it names are listed.
+        ConfigError: The file names no such connector; the message lists those it names.
     """
     known = {config.name: config for config in new_connectors(migration)}
     if name in known:

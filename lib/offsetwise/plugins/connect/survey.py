@@ -18,9 +18,9 @@ from offsetwise.survey.results import SurveyedConnector, Trouble
 from offsetwise.wording import many
 
 MOST: Final = 1_000
-"""Connectors of one Connect cluster."""
+"""Maximum number of connectors of one Connect cluster."""
 Side = Callable[[Workers, ListedConnector], tuple[Cluster | None, str]]
-"""Returns which cluster a connector reads, and what shows it."""
+"""Returns which cluster a connector reads, and the evidence for it."""
 
 
 def surveyed_connectors(
@@ -30,9 +30,9 @@ def surveyed_connectors(
     problems: list[Trouble],
     progress: Progress,
 ) -> tuple[SurveyedConnector, ...]:
-    """Ask workers which connectors they have, and read the offsets of each sink that is stopped.
+    """List the connectors of workers, and read the offsets of each stopped sink.
 
-    What goes wrong joins `problems`; the other addresses are asked all the same.
+    Errors are added to `problems`; the other addresses are read nevertheless.
     """
     ids = {snapshot.cluster_id: side for side, snapshot in snapshots.items() if snapshot is not None}
     brokers = {side: servers(cluster.properties) for side, cluster in given.items()}

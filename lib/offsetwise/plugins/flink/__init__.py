@@ -1,1 +1,1 @@
-"""Flink: its checkpoints and savepoints, what is written for its jobs, its part of the screens."""
+"""Flink: its checkpoints and savepoints, the targets written for its jobs, and its part of the screens."""

@@ -1,1 +1,1 @@
-"""Kafka: the stream, and what is written to its clusters: offsets of groups, ends of transactions."""
+"""Kafka: the stream, and what is written to its clusters: offsets of groups, and ends of transactions."""

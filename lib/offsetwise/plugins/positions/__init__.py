@@ -1,1 +1,1 @@
-"""Positions files: the shapes in which other systems write positions down."""
+"""Positions files: the formats in which other systems write positions."""

@@ -1,1 +1,1 @@
-"""Spark: the checkpoints of its queries, what is written for them, their state, their part of the screens."""
+"""Spark: checkpoints of its queries, the targets written for them, their state, and their part of the screens."""

@@ -1,4 +1,4 @@
-"""The charts of the Checkpoint screen. Committed is solid, planned is hollow or hatched, everywhere."""
+"""The charts of the Checkpoint screen. Committed is solid, planned is hollow or hatched, in all of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from offsetwise.console.widgets.charts import SMALL_PX, axis_title, dress, lane_
 from offsetwise.console.widgets.palette import Palette
 
 MAX_LANES: Final = 20
-"""Partitions that the picture of a step can show and stay readable."""
+"""Partitions that the chart of a step can show and stay readable."""
 _LANE_PX: Final = 40
 _FRAME_PX: Final = 140
-"""Of the legend, which on a phone has a row for each of up to four names, and of the axis."""
+"""Height of the axis and of the legend, which has a row for each of up to four names on a phone."""
 _BAR: Final = 0.38
-"""Of a lane: thin enough that the mark of a restart stands out of it, also where there are one or two lanes."""
+"""Share of a lane that a bar takes: thin enough for the restart mark to stand out, even with one or two lanes."""
 _BATCH_BAR: Final = 0.75
 
 
@@ -29,7 +29,7 @@ def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: i
     Args:
         facts: The batches.
         colours: The theme's colours.
-        what: Whose offsets they are.
+        what: What the offsets belong to.
         lanes: How many partitions are added up.
     """
     figure = go.Figure()
@@ -63,7 +63,6 @@ def offsets(facts: Sequence[BatchFact], colours: Palette, what: str, *, lanes: i
 
 
 def records(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
-    """Draw the records of each batch as bars, hatched where it is planned only."""
     figure = go.Figure()
     for name, committed in (("committed", True), ("planned", False)):
         bars = [fact for fact in facts if fact.batch.committed is committed and fact.read.at_all]
@@ -114,11 +113,11 @@ def intervals(facts: Sequence[BatchFact], colours: Palette) -> go.Figure:
 
 
 def step(history: History, at: BatchStanding, indexes: Sequence[int], lanes: slice, colours: Palette) -> go.Figure:
-    """Draw one step: per partition what is done, what a failure would read again, and what came later.
+    """Draw one step: per partition what is done, what a failure would read again, and what later batches read.
 
     Args:
         history: The batches.
-        at: The standing of `lanes`.
+        at: The state of `lanes` at the step.
         indexes: The lanes to draw, counted within `lanes`, top to bottom.
         lanes: A range of the history's lanes.
         colours: The theme's colours.
@@ -216,7 +215,7 @@ def _drawn(history: History, at: BatchStanding, index: int, lane: int) -> dict[s
 
 
 def _label(start: int | None, end: int | None, again: int | None) -> str:
-    """Return where a restart reads on, and below it what is read again: one line of both is cut on a phone."""
+    """Return the offset of a restart and, on a second line, what is read again: a single line is cut off on a phone."""
     if start is None:
         return "no position yet" if end is None else f"? → {wording.number(end)}, where it<br>began is not retained"
     if again is None:

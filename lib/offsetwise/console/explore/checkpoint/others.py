@@ -1,4 +1,4 @@
-"""What the Checkpoint screen shows of a job whose engine has no screen of its own: where each partition continues."""
+"""The Checkpoint screen of a job whose engine has no screen of its own: where each partition resumes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from offsetwise.console.reader import Offered
 from offsetwise.model import Checkpoint
 
 
-def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:  # noqa: ARG001 - asks no more
+def draw(answers: Answers, migration: Offered, name: str, reading: sources.Reading) -> None:  # noqa: ARG001 - as every engine's
     sources.draw(reading)
 
 
 def facts(read: Checkpoint) -> None:
-    """Draw what the Fleet screen shows of a job alone: nothing."""
+    """Draw nothing: the Fleet screen has no part for these engines."""

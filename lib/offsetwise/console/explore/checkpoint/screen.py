@@ -1,4 +1,4 @@
-"""The Checkpoint screen: the restart first, then what its engine kept beside the positions."""
+"""The Checkpoint screen: the restart first, then what the engine stores in addition to the positions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def no_checkpoint(migration: Offered, subject: Subject) -> None:
 
 
 def reading(answers: Answers, migration: Offered, subject: Subject, head: guard.Head) -> sources.Reading | None:
-    """Return the reading to show. A checkpoint costs little and asks no cluster, so it is read when the page opens."""
+    """Return the reading to show. A checkpoint is cheap and needs no cluster, so it is read when the page opens."""
     question = Question.of(Reader.checkpoint_reading, migration.name, subject.name, None)
     name = markdown(str(subject))
     clusters = blocks.clusters(migration.old, migration.new)
@@ -72,7 +72,7 @@ def _offer(what: str, key: str) -> blocks.Offer:
 
 
 def _retained(shown: Checkpoint) -> int | None:
-    """Let the person choose another checkpoint that the job retained, by its id; None for the one that is named."""
+    """Let the person choose another retained checkpoint, by its id; None for the one that the migration names."""
     others = shown.details.retained
     if not others:
         return None
@@ -127,5 +127,5 @@ def title(problem: Problem) -> str:
 
 
 def beside_restart(problem: Problem, restart: str) -> str:
-    """Return what a problem says beyond the restart sentence, which stands above it."""
+    """Return what a problem adds to the restart sentence above it."""
     return describe(problem.code).beside or ("" if problem.message in restart else problem.message)

@@ -32,11 +32,11 @@ PAIRS: Final[Columns[tuple[str, str]]] = (
     Column("configuration", lambda pair: pair[0]),
     Column("value", lambda pair: pair[1]),
 )
-"""Recorded configuration."""
+"""Columns of the recorded configuration."""
 
 
 Resumed = tuple[str, SourcePosition | MarkedPosition]
-"""The id of a source, and where reading continues in one of its partitions."""
+"""A source's id, and where reading resumes in one of its partitions."""
 
 
 @st.fragment
@@ -80,7 +80,7 @@ def restart_tone(checkpoint: Checkpoint) -> Tone:
 
 
 def watermark(milliseconds: int | None) -> str:
-    """Print a watermark; Spark writes 0 until there is one.
+    """Format a watermark; Spark writes 0 until there is one.
 
     >>> watermark(0), watermark(None), watermark(1_740_989_773_501)
     ('none yet', '?', '2025-03-03 08:16:13.501 UTC')
@@ -89,7 +89,6 @@ def watermark(milliseconds: int | None) -> str:
 
 
 def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
-    """Return the columns of the sources of a job; `planned ahead` only for an engine that plans batches."""
     planned = engine_of(checkpoint.engine).plans_batches
     return (
         Column("source", lambda source: source.id),
@@ -106,7 +105,7 @@ def _sources(checkpoint: Checkpoint) -> Columns[CheckpointSource]:
 
 
 def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
-    """Return the columns of where reading continues; `planned until` only for an engine that plans batches."""
+    """Return the columns of where reading resumes; `planned until` only for an engine that plans batches."""
     planned = engine_of(checkpoint.engine).plans_batches
     return (
         Column("topic", lambda row: row[1].topic),
@@ -127,7 +126,7 @@ def resumes(checkpoint: Checkpoint) -> Columns[Resumed]:
 
 
 def resumed(checkpoint: Checkpoint) -> list[Resumed]:
-    """Return where reading continues, by topic and partition; partitions without an offset come last."""
+    """Return where reading resumes, by topic and partition; partitions without an offset come last."""
     positions = [(source.id, position) for source in checkpoint.sources for position in source.positions]
     marked = [(source.id, position) for source in checkpoint.sources for position in source.marked]
     return [*sorted(positions, key=_topic_partition), *sorted(marked, key=_topic_partition)]

@@ -1,4 +1,4 @@
-"""The transactions of a job's Kafka sinks on the Checkpoint screen: what it holds, and what their cluster says."""
+"""The transactions of a job's Kafka sinks on the Checkpoint screen, from the checkpoint and from their cluster."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DRAFT_PAGE: Final = "pages/plan/draft.py"
 
 
 def draw(answers: Answers, migration: Offered, name: str, shown: Checkpoint, *, operators: Mapping[str, str]) -> None:
-    """Draw what the checkpoint holds, and what is to become of it once its sink's cluster was asked.
+    """Draw the checkpoint's transactions, and what to do with each once the sink's cluster was read.
 
     Args:
-        answers: What was read.
+        answers: The answers in memory.
         migration: The migration.
-        name: Its checkpoint.
-        shown: What was read of it.
-        operators: What people call the job's operators, by id.
+        name: The checkpoint's name.
+        shown: The checkpoint.
+        operators: Display names of the job's operators, by id.
     """
     blocks.section(decided.TITLE)
     with guard.block("transactions"):

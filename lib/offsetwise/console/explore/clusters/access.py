@@ -26,7 +26,6 @@ _SHOWN: Final = 12
 
 
 def draw(answers: Answers, migration: Offered) -> None:
-    """Draw connection test and permissions (live clusters only), and the minimum ACLs of both clusters."""
     blocks.section("Reaching the clusters")
     if migration.recorded:
         st.markdown(

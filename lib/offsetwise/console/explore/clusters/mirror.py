@@ -225,7 +225,7 @@ def _committed(group: object) -> int | None:
 
 
 def kind_of(group: GroupState | None) -> str:
-    """Return what a group is that is no consumer group; empty of one that is, or was not read."""
+    """Return the type of a group that is not a consumer group; empty if it is one, or was not read."""
     if group is None:
         return ""
     if group.is_share_group:

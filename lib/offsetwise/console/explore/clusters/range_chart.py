@@ -1,4 +1,4 @@
-"""Range bars: what both logs of each partition hold, from log start over the last stable offset to the HW."""
+"""Range bars: what both logs of each partition hold, from the log start over the last stable offset to the HW."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.model import AnyPosition, PartitionState
 
 Lane = tuple[TopicPair, int, PartitionState | None, PartitionState | None]
-"""Topics, partition, and its log on old and new; None where the cluster has none, or was not read."""
+"""Topics, partition, and its log on old and new; None if the cluster has none, or was not read."""
 LANES: Final[Columns[Lane]] = (
     Column("old topic", lambda lane: lane[0].old_name or ""),
     Column("new topic", lambda lane: lane[0].new_name or ""),
@@ -39,11 +39,11 @@ _AWAY: Final = 6
 _BAR: Final = 0.3
 _DIGIT_PX: Final = 7
 _PHONE_PX: Final = 260
-"""Of a phone's width, what is left for the bars and their numbers."""
+"""Width of a phone that is left for the bars and their numbers."""
 _LEAST_ROOM: Final = 0.14
 _MOST_ROOM: Final = 0.5
 _THIN: Final = 0.004
-"""The least width of a bar, as a share of the lane: a log that holds little is still seen."""
+"""Minimum width of a bar, as a share of the lane, so that a log that holds little stays visible."""
 
 
 def lanes_of(pairs: Sequence[TopicPair]) -> tuple[Lane, ...]:
@@ -51,10 +51,10 @@ def lanes_of(pairs: Sequence[TopicPair]) -> tuple[Lane, ...]:
 
 
 def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -> go.Figure:
-    """Draw at most `MAX_LANES` partitions. Each lane has a scale of its own: from the lowest to the highest offset.
+    """Draw at most `MAX_LANES` partitions. Each lane has its own scale, from the lowest to the highest offset.
 
-    Offsets of different partitions have nothing to do with each other, and one scale for all would make most of them
-    too small to see. The numbers stand at the ends of the bars.
+    Offsets of different partitions are unrelated, and one scale for all would make most bars too small to see. The
+    numbers are at the ends of the bars.
     """
     lanes = lanes[:MAX_LANES]
     figure = go.Figure()
@@ -76,7 +76,7 @@ def ranges(lanes: Sequence[Lane], colours: Palette, *, both_read: bool = True) -
         figure.add_trace(_bars(side, shift, bars, marker))
     _stable(figure, lanes, colours)
     _dress(figure, lanes, colours, room=_room(max((len(str(note["text"])) for note in notes), default=0)))
-    # All at once: adding one annotation copies and checks all that are there.
+    # All at once: adding one annotation copies and validates all existing ones.
     figure.layout.annotations = notes
     return figure
 
@@ -126,9 +126,9 @@ def _fraction(at: AnyPosition, low: AnyPosition, high: AnyPosition) -> float:
     if high == low:
         return 0.0
     part, whole = at - low, high - low
-    if part is None or whole is None:  # positions that do not tell how far they are apart stand in their order only
+    if part is None or whole is None:  # positions without a distance have an order only
         return (0.5 if at > low else 0.0) + (0.5 if at >= high else 0.0)
-    # Divided as integers first: a float would lose the difference of offsets above 2^53.
+    # Divided as integers: a float would lose the difference of offsets above 2^53.
     return part / whole
 
 
@@ -176,7 +176,7 @@ def _dress(figure: go.Figure, lanes: Sequence[Lane], colours: Palette, *, room: 
     figure.update_xaxes(
         range=[-room, 1 + room],
         tickvals=[0, 1],
-        ticktext=["lowest", "highest"],  # longer ones are left out at the edge of a phone
+        ticktext=["lowest", "highest"],  # longer labels are left out at the edge of a phone
         tickfont={"color": colours.muted, "size": SMALL_PX},
         title=axis_title("offset, each partition on its own scale", colours),
         gridcolor=colours.grid,

@@ -1,4 +1,4 @@
-"""When retention reaches the positions: of the checkpoints and groups on the old cluster, the groups on the new one."""
+"""When retention reaches the positions: checkpoints and groups on the old cluster, groups on the new one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _of_cluster(answers: Answers, migration: Offered, side: Cluster, read: HeldC
         deadlines[: table.PAGE_ROWS],
         alt=f"When retention reaches {many(len(deadlines), 'position')}, soonest first, and how that is known.",
     )
-    # What has no limit says so itself.
+    # A deadline without a limit names its method itself.
     named = [
         "" if retention_deadline.method is RetentionMethod.NEVER else retention_deadline.method.value
         for retention_deadline in deadlines
@@ -116,7 +116,7 @@ def _committed(read: HeldCluster) -> tuple[ReaderPosition, ...]:
 
 
 def remember(migration: str, side: Cluster, answer: HeldCluster) -> None:
-    """Keep the log starts of a reading; of each cluster only those of the first and the newest one."""
+    """Keep the log starts of a reading: of each cluster only those of the first and the newest reading."""
     with _lock:
         readings = _readings.setdefault((migration, side), [])
         if not any(answer.id == id_ for id_, _ in readings):

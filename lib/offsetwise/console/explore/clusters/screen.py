@@ -1,4 +1,4 @@
-"""The Clusters screen: both clusters side by side, what differs, how far the mirror got, and how to reach them."""
+"""The Clusters screen: both clusters side by side, their differences, the mirror's progress, and how to reach them."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
 def _tabs(
     answers: Answers, migration: Offered, answers_by_side: dict[Cluster, HeldCluster | None], shown: View, *, read: bool
 ) -> None:
-    """Draw what was read, if it may be shown, and how the clusters are reached, in tabs: it is five screens long.
+    """Draw what was read, and how to reach the clusters, in tabs: without tabs the page is five screens long.
 
-    The tabs are the same before a reading and after it: the browser leaves a tab open when others come before it.
+    The tabs are the same before and after a reading: the browser keeps a tab open even if others are added before it.
     """
     parts: dict[str, Callable[[], None]] = {
         "Topics": partial(topics.draw, shown) if shown.pairs else _no_topic,

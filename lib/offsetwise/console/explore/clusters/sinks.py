@@ -1,4 +1,4 @@
-"""The cluster that a job's sinks write to: who holds its readers up, and which time-outs it allows."""
+"""The cluster that a job's sinks write to: which transactions block its readers, and which time-outs it allows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHECKPOINT_PAGE: Final = "pages/explore/checkpoint.py"
 
 
 def draw(answers: Answers, migration: Offered) -> None:
-    """Draw what stands on the cluster of one job's sinks; nothing where no sink's cluster is stated."""
+    """Draw the transactions on the cluster of one job's sinks; nothing if no sink's cluster is configured."""
     subjects = {subject.name: subject for subject, _ in migration.sinks}
     if not subjects:
         return

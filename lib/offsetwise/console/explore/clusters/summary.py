@@ -23,7 +23,7 @@ HeldCluster = CachedAnswer[ReadCluster]
 @dataclass(frozen=True, kw_only=True)
 class View:
     ids: tuple[int | None, int | None]
-    """Of the readings: caches of what is derived use it."""
+    """Ids of both readings, the keys of what is cached from them; None if a cluster was not read."""
     old: ReadCluster | None
     new: ReadCluster | None
     pairs: tuple[TopicPair, ...]
@@ -33,7 +33,6 @@ class View:
 
     @cached_property
     def topics(self) -> tuple[str, ...]:
-        """The names of the pairs, each once."""
         return tuple(dict.fromkeys(pair.name for pair in self.pairs))
 
     @cached_property
@@ -125,7 +124,7 @@ def answer(view: View) -> tuple[Tone, str]:
 
 
 def duration(milliseconds: str | None) -> str:
-    """Print a configured time.
+    """Format a configured time.
 
     >>> duration("604800000"), duration("-1"), duration("90500"), duration(None)
     ('7 d', 'no limit', '90,500 ms', '?')
@@ -150,7 +149,7 @@ def retention(topic: TopicState | None) -> str:
 
 
 def both(old: str, new: str) -> str:
-    """Print one value where they agree, two where they differ.
+    """Format one value if both agree, otherwise both.
 
     >>> both("delete", "delete"), both("delete", "compact")
     ('delete', 'delete → compact')
@@ -159,7 +158,6 @@ def both(old: str, new: str) -> str:
 
 
 def span(partition: PartitionState | None) -> int | None:
-    """Return how many offsets a log spans; None where it was not read."""
     if partition is None or partition.log_start is None or partition.hw is None:
         return None
     return partition.hw - partition.log_start

@@ -33,7 +33,7 @@ DIFFERENCES: Final[Columns[tuple[TopicPair, TopicDifference]]] = (
 
 @st.fragment
 def draw(view: View) -> None:
-    """Draw filters, chart, tables and downloads. A fragment: a filter draws nothing else again."""
+    """Draw filters, chart, tables and downloads. A fragment: a filter redraws nothing else."""
     with guard.block("topic-tables"):
         pairs = _filtered(view)
         if not pairs:
@@ -56,7 +56,7 @@ def _filtered(view: View) -> tuple[TopicPair, ...]:
 
 
 def in_shards(pair: TopicPair) -> bool:
-    """Return whether both sides are streams in shards, whose first and last positions are no numbers to draw."""
+    """Return whether both sides are streams in shards, whose first and last positions cannot be drawn as numbers."""
     return all(topic.shards for topic in (pair.old, pair.new) if topic is not None)
 
 

@@ -1,1 +1,1 @@
-"""The Cutover screen: how far each job of a wave has come, for the hour in which it moves."""
+"""The Cutover screen: the progress of each job of a wave during a cutover."""

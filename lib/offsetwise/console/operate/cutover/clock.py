@@ -1,4 +1,7 @@
-"""The clock of a cutover: since when jobs are stopped, whether they can still go back, and when it may end. Pure."""
+"""The clock of a cutover: how long jobs have been stopped, whether they can still go back, and when it may end.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,23 @@ from offsetwise.watch.status_history import BEGUN, StatusHistory
 from offsetwise.wording import duration, many, number
 
 RATE_WINDOW_MS: Final = 120_000
-"""A rate is that of this time before the newest look."""
+"""Time before the newest look over which a rate is computed."""
 LEAST_MS: Final = 8_000
-"""A rate between looks that are less far apart says little."""
+"""Minimum time between two looks for a rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downtime:
     first_ms: int | None
-    """When the first of them stopped, epoch ms; None where none did, or it is not known."""
+    """When the first job stopped, epoch ms; None if none did, or it is not known."""
     last_ms: int | None
-    """When the last of them did."""
+    """When the last job stopped, epoch ms."""
     until_ms: int | None
-    """When the last of them had caught up; None while it goes on."""
+    """When the last job had caught up, epoch ms; None while it goes on."""
     running: int
-    """How many run on the old cluster."""
+    """Jobs that run on the old cluster."""
     without_time: int
-    """How many are stopped, or moved, since nobody knows when."""
+    """Jobs that have stopped or moved at an unknown time."""
 
     def length_ms(self, now_ms: int) -> int | None:
         return None if self.first_ms is None else max(0, (self.until_ms or now_ms) - self.first_ms)
@@ -35,22 +38,22 @@ class Downtime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoReturn:
-    """The first job whose sink took a batch of the new cluster."""
+    """The first job whose sink took a batch read from the new cluster."""
 
     job: str
     at_ms: int
     observed: bool
-    """Whether a look showed that it had not begun before; else `at_ms` is only the first look."""
+    """Whether an earlier look showed that it had not begun; if not, `at_ms` is only the time of the first look."""
     jobs: int
-    """How many have begun."""
+    """Jobs that have begun on the new cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     ms: int | None
-    """From the newest look; None where no rate says so."""
+    """From the newest look; None if no rate yields an estimate."""
     why: str
-    """What it follows from, or why it is not known, as a sentence."""
+    """Basis of the estimate, or why there is none, as a sentence."""
 
 
 def downtime(history: StatusHistory, jobs: Sequence[JobStatus]) -> Downtime:
@@ -71,7 +74,7 @@ _BEFORE_STOP: Final = frozenset({JobState.READY, JobState.RUNNING, JobState.BLOC
 
 
 def no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> NoReturn | None:
-    """Return the first job that has begun on the new cluster; None where all can be taken back without a loss."""
+    """Return the first job that has begun on the new cluster; None if all can still go back without loss."""
     begun = {job.job: history.begun[job.job] for job in jobs if job.job in history.begun}
     if not begun:
         return None
@@ -80,9 +83,9 @@ def no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> NoReturn | N
 
 
 def estimate(history: StatusHistory, jobs: Sequence[JobStatus]) -> Estimate:
-    """Return when all of some jobs have caught up: by the pace at which jobs start, and at which their lags fall.
+    """Estimate when all of the jobs have caught up, from the rates at which jobs start and their lags fall.
 
-    Nothing is assumed: what was not measured makes the end unknown.
+    If a rate was not measured, the end is unknown.
     """
     remaining = [job for job in jobs if job.state is not JobState.CAUGHT_UP]
     if not remaining:
@@ -113,7 +116,7 @@ def _have(count: int) -> str:
 
 
 def _starts_ms(history: StatusHistory, jobs: Sequence[JobStatus], waiting: int) -> int | None:
-    """Return how long so many jobs take to start, at the mean distance between those that were seen to start."""
+    """Return the time until `waiting` jobs have started, at the mean interval between observed starts."""
     if not waiting:
         return 0
     arrivals = [history.begun[job.job] for job in jobs if job.job in history.begun]
@@ -126,7 +129,7 @@ def _starts_ms(history: StatusHistory, jobs: Sequence[JobStatus], waiting: int) 
 def _catching_ms(
     history: StatusHistory, jobs: Sequence[JobStatus], draining: Sequence[JobStatus], *, waiting: bool
 ) -> tuple[int | None, str]:
-    """Return how long those that started take to catch up, the slowest of them; or why that is not known."""
+    """Return how long the slowest of the started jobs takes to catch up; None and the reason if it is not known."""
     times = [0]
     for job in draining:
         rate = falling_per_s(history, job.job)
@@ -151,7 +154,7 @@ def _catching_ms(
 
 
 def falling_per_s(history: StatusHistory, job: str) -> float | None:
-    """Return by how many records a second the lag of a started job falls; None where that is not measured."""
+    """Return by how many records a second the lag of a started job falls; None if that was not measured."""
     if not history.moments:
         return None
     since_ms = history.moments[-1].at_ms - RATE_WINDOW_MS
@@ -166,7 +169,7 @@ def falling_per_s(history: StatusHistory, job: str) -> float | None:
 
 
 def series(history: StatusHistory, job: str, *, most: int = 60) -> tuple[tuple[int, int | None, int | None], ...]:
-    """Return the lags of a job over time: when, on the old cluster, on the new one; at most so many looks, evenly."""
+    """Return the lags of a job over time as (epoch ms, old lag, new lag): at most `most` looks, evenly spaced."""
     moments = history.moments
     step = max(1, -(-len(moments) // most))
     retained = moments[::-step][::-1]

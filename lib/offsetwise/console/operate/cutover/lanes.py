@@ -23,18 +23,18 @@ WIDTH: Final = 132
 HEIGHT: Final = 26
 _EDGE: Final = 2
 Points = Sequence[tuple[int, int | None, int | None]]
-"""When, and what was left to read on the old cluster and on the new one; None where it is not known."""
+"""Time, and lag on the old cluster and on the new one; None if it is not known."""
 
 
 def picture(points: Points, *, old: str, new: str) -> str | None:
-    """Return an address of a picture with both lags, for `src`; None where fewer than two are known.
+    """Return a data URL of a chart with both lags, for `src`; None if fewer than two lags are known.
 
-    Both have one scale, from 0 to the largest lag. Where a lag is not known, its line breaks.
+    Both have one scale, from 0 to the largest lag. A line breaks where its lag is not known.
 
     Args:
         points: The lags over time.
-        old: The colour of the old cluster's.
-        new: That of the new one's.
+        old: Colour of the old cluster's line.
+        new: Colour of the new cluster's line.
     """
     lags = [[(at_ms, values[side]) for at_ms, *values in points] for side in range(2)]
     known = [lag for line in lags for _, lag in line if lag is not None]
@@ -49,7 +49,7 @@ def picture(points: Points, *, old: str, new: str) -> str | None:
                 f"{HEIGHT - _EDGE - (HEIGHT - 2 * _EDGE) * lag / most:.0f}"
                 for at_ms, lag in piece
             )
-            # Of a single point, a line of no length with round ends is a dot.
+            # A line of length zero with round ends draws a single point as a dot.
             paths.append(f'<polyline points="{at}{f" {at}" if len(piece) == 1 else ""}" stroke="{colour}"/>')
     body = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" fill="none" stroke-width="2" '
@@ -71,13 +71,13 @@ def _pieces(line: Sequence[tuple[int, int | None]]) -> Iterator[list[tuple[int, 
 
 
 PATH: Final = tuple(state for state in JobState if state.is_on_its_way)
-"""The states that follow one another."""
+"""The regular states, in order."""
 URGENT: Final = (JobState.DIFFERENT, JobState.BLOCKED, JobState.STALE, JobState.ROLLED_BACK)
-"""Those that a person has to do something about, the most serious first."""
+"""States that need a person, the most serious first."""
 PER_PAGE: Final = 50
 _OPTION: Final = re.compile(r"(?<!\S)--?\w[\w-]*")
 _UNBROKEN: Final = r"<span>\g<0></span>"
-"""A browser would break an option between its hyphens."""
+"""Browsers would break an option between its hyphens."""
 _ON_NEW: Final = PATH.index(JobState.APPLIED)
 
 
@@ -85,17 +85,17 @@ _ON_NEW: Final = PATH.index(JobState.APPLIED)
 class JobLane:
     job: JobStatus
     passed: int
-    """How many states of `PATH` it has reached; 0 where it stands beside them."""
+    """How many states of `PATH` it has reached; 0 if its state is not one of them."""
     for_ms: int | None
-    """For how long it has been in its state; None where that is not known."""
+    """How long it has been in its state; None if that is not known."""
     why: str
-    """What shows the state, and what it waits for."""
+    """Evidence of the state, and what it waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lanes:
     open: tuple[JobLane, ...]
-    """Those that have not caught up: what a person has to do something about first, then the least far first."""
+    """Jobs that have not caught up: those that need a person first, then those that have come least far."""
     done: tuple[JobLane, ...]
     history: StatusHistory
 
@@ -105,7 +105,7 @@ def of_wave(jobs: Sequence[JobStatus], wave: str | None) -> tuple[JobStatus, ...
 
 
 def ordered(jobs: Sequence[JobStatus]) -> tuple[JobStatus, ...]:
-    """Return jobs in the order in which somebody looks at them: the most urgent first, then the least far."""
+    """Return jobs by urgency: the most urgent first, then those that have come least far."""
     return tuple(sorted(jobs, key=_rank))
 
 
@@ -233,9 +233,9 @@ def rows(shown: Lanes, colours: Palette, first: int = 0, *, done: bool = False) 
 
     Args:
         shown: The lanes.
-        colours: Of the theme, for the pictures.
-        first: Where the page begins.
-        done: Whether those are shown that have caught up; else the others.
+        colours: The theme's colours, for the charts.
+        first: Index of the page's first lane.
+        done: Whether to show the jobs that have caught up, or all others.
     """
     page = (shown.done if done else shown.open)[first : first + PER_PAGE]
     return f'<ul class="cut" aria-label="Jobs">{"".join(_row(lane, shown.history, colours) for lane in page)}</ul>'
@@ -274,7 +274,7 @@ def _lags(job: JobStatus, history: StatusHistory, colours: Palette) -> str:
 
 
 def lags(job: JobStatus) -> str:
-    """Return what a job has left to read, as far as it is known.
+    """Format the known lags of a job.
 
     >>> from offsetwise.model import JobState
     >>> state = JobState.STARTED

@@ -1,4 +1,4 @@
-"""The old logs of a cutover: do they stand still, and is everything copied? By partition, with the reason."""
+"""The old logs of a cutover, by partition: whether they have stopped growing and are copied, and why not."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _tone(state: CutoverState, count: int) -> verdicts.Tone | None:
 
 @cached(16)
 def _table(
-    identity: tuple[str, str, int, int | None],  # noqa: ARG001 - tells it from others
+    identity: tuple[str, str, int, int | None],  # noqa: ARG001 - part of the cache key
     colours: Palette,
     _rows: tuple[CutoverPartition, ...],
 ) -> Prepared:
@@ -100,7 +100,6 @@ def _table(
 
 
 def _partitions(cutover: Cutover) -> None:
-    """Draw every partition, those furthest behind first."""
     rows = furthest_behind_first(cutover)
     named = terms.said(many(len(rows), "partition"))
     shown = table.page(len(rows), "log-rows")

@@ -16,7 +16,7 @@ from offsetwise.wording import duration
 LENGTH_S: Final = 60.0
 """How long a whole recording plays."""
 EVERY_S: Final = 1.0
-"""How often a recording that plays is drawn again."""
+"""How often a playing recording is redrawn."""
 _AT: Final = "cutover-at"
 _STATE: Final = "cutover-playing"
 
@@ -25,13 +25,13 @@ _STATE: Final = "cutover-playing"
 class Playing:
     name: str
     from_ms: int
-    """What it showed when it was started."""
+    """Position in the recording when it was started."""
     since_s: float
-    """When that was, on the monotonic clock."""
+    """Start, on the monotonic clock."""
 
 
 def played_ms(from_ms: int, elapsed_s: float, end_ms: int) -> int:
-    """Return which time of a recording is shown, in ms since its first look.
+    """Return the position in a recording that is shown, in ms since its first look.
 
     >>> played_ms(0, 30.0, 600_000), played_ms(300_000, 45.0, 600_000)
     (300000, 600000)
@@ -56,9 +56,9 @@ def draw(name: str, recorded: Sequence[RecordedLook], *, draw_more: Callable[[],
     """Draw the buttons and the slider, and return the look to show.
 
     Args:
-        name: Of the recording.
-        recorded: All looks of it; at least one.
-        draw_more: Draws what stands beside the slider.
+        name: Name of the recording.
+        recorded: All its looks; at least one.
+        draw_more: Draws what is next to the slider.
     """
     end_ms = recorded[-1].at_ms
     shown_s, goes_on = _shown_s(name, end_ms)

@@ -1,6 +1,6 @@
-"""The Cutover screen: the clock of a wave, a lane for each of its jobs, and what the old logs show.
+"""The Cutover screen: the clock of a wave, a lane for each of its jobs, and the state of the old logs.
 
-It draws what one process has looked at for all who look. No rerun contacts a cluster, or reads the folder.
+One process watches the status for all viewers. No rerun contacts a cluster or reads the folder.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from offsetwise.wording.verdicts import Tone
 
 ALL: Final = "All waves"
 WAVE: Final = "wave"
-"""Key of the chosen wave, in the session and in the address."""
+"""Key of the chosen wave, in the session and in the URL."""
 _STILL_FOR: Final = {"30 s": 30.0, "1 min": 60.0, "5 min": 300.0, "15 min": 900.0}
 _OVERDUE_S: Final = 60
-"""A look takes seconds; one that is this old says that something is wrong."""
+"""A look takes seconds; one older than this is a sign of a fault."""
 _LATE_S: Final = 15
-"""A look that is this old, while something could not be read, is no picture of now."""
+"""Age from which a look is outdated while something cannot be read."""
 _MESSAGES: Final = 5
 _FEW: Final = 5
-"""So few jobs leave room for the next step of one of them."""
+"""With at most this many jobs, the next step of one of them is shown expanded."""
 
 
 def draw(answers: Answers, migration: Offered, head: guard.Head) -> None:
@@ -75,7 +75,7 @@ def _play(answers: Answers, migration: Offered, plays: bool) -> None:
         newest = recorded[-1].history.newest
         shown = playing.draw(migration.name, recorded, draw_more=lambda: None if newest is None else _wave(newest))
         if plays != playing.is_playing(migration.name, recorded[-1].at_ms):
-            st.rerun()  # a fragment is run as often as was said when the whole page was drawn
+            st.rerun()  # a fragment reruns at the interval set when the whole page was drawn
         _body(shown.history, shown.logs, now_ms=shown.history.at_ms or 0)
 
 
@@ -83,7 +83,7 @@ def _live(answers: Answers, migration: Offered, running: bool) -> None:
     with guard.block("cutover"):
         watched = answers.reader.status_watch(migration.name)
         if running != (watched is not None and watched.running):
-            st.rerun()  # it was started or has ended: the page draws it again as often as it should
+            st.rerun()  # it was started or has ended: the page sets the interval again
         _controls(answers, migration, watched)
         if watched is None:
             return
@@ -206,8 +206,8 @@ def _body(history: StatusHistory, watched_logs: Cutover | None, *, now_ms: int) 
 
     Args:
         history: The looks.
-        watched_logs: What the looks at the old logs have shown.
-        now_ms: What the clock is counted to, epoch ms.
+        watched_logs: State of the old logs.
+        now_ms: Time that the clock counts to, epoch ms.
     """
     status = history.newest
     if status is None:
@@ -322,7 +322,6 @@ def _no_return(history: StatusHistory, jobs: Sequence[JobStatus]) -> Card:
 
 
 def _next(shown: lanes.Lanes) -> None:
-    """Draw the next command of one job, to copy: of the most urgent one unless another is chosen."""
     steps = {lane.job.job: (lane.job, lane.job.next) for lane in shown.open if lane.job.next is not None}
     if not steps:
         return

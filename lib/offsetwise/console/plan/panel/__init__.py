@@ -1,1 +1,1 @@
-"""What stands around a plan while somebody decides: the bar, what came of a button, and the next step."""
+"""The frame of a plan during a decision: the bar, the result of a button, and the next step."""

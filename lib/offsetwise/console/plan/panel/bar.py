@@ -29,7 +29,7 @@ _STYLE: Final = """<style>
     .st-key-decision-bar [data-testid="stLayoutWrapper"] { gap: 0.5rem }
 }
 </style>"""
-"""The bar takes the room that a chat would leave around its input."""
+"""Without it, the bar has the margins of Streamlit's chat input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class PlanFacts:
     state: Verdict
     checks: Sequence[GateCheck]
     digest: str | None
-    """None where there is no plan yet."""
+    """None if there is no plan yet."""
     more: str = ""
-    """What else is worth knowing, as a clause. Markdown."""
+    """Additional information, as a clause. Markdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +53,12 @@ class Message:
 
 @contextmanager
 def drawn(facts: PlanFacts, message: Message | None, live: Callable[[], None] | None = None) -> Iterator[None]:
-    """Draw the bar; what is drawn inside, its buttons, stands at its right end.
+    """Draw the bar; the body of the context draws its buttons at the right end.
 
     Args:
-        facts: What is said of the plan.
-        message: What came of the button that was pressed last; None where nothing has to be said.
-        live: Draws what has to be said between two runs of the page.
+        facts: The plan's facts.
+        message: Result of the last button; None for no message.
+        live: Draws notices between two runs of the page.
     """
     st.html(_STYLE)
     with st.bottom, st.container(key=KEY):
@@ -73,7 +73,7 @@ def drawn(facts: PlanFacts, message: Message | None, live: Callable[[], None] | 
 
 
 def in_words(facts: PlanFacts) -> str:
-    """Return what the bar says of a plan, as Markdown."""
+    """Describe a plan for the bar, as Markdown."""
     parts = [f"**{markdown(facts.name)}**", f":{facts.state.tone.colour}-badge[{facts.state}]", _open(facts.checks)]
     if facts.digest is not None:
         parts.append(f":gray-badge[:material/fingerprint: {facts.digest[:8]}]")
@@ -93,7 +93,8 @@ def _open(checks: Sequence[GateCheck]) -> str:
 def go_on(label: str, page: str, plan: int | str, *, icon: str, key: str) -> None:
     """Draw the next step as the primary button: it opens the plan on another page.
 
-    The number goes through the session: Streamlit refuses to switch pages with what a widget has in the address.
+    The number goes through the session: Streamlit refuses to switch pages with a query parameter that a widget is bound
+    to.
     """
     if st.button(label, type="primary", icon=icon, key=key):
         open_on(page, plan)
@@ -105,7 +106,7 @@ def open_on(page: str, plan: int | str) -> None:
 
 
 def open_next(page: str, plan: int | str) -> None:
-    """Open a plan on another page as soon as this one is drawn again; see `follow`. For a button's callback."""
+    """Open a plan on another page at the next run; see `follow`. For a button's callback."""
     st.session_state[_OPEN] = str(plan)
     st.session_state[_NEXT] = page
 
@@ -121,11 +122,11 @@ def follow() -> None:
 
 
 def to_open() -> str | None:
-    """Return the number of the plan that the page before opened here, once."""
+    """Return the number of the plan that the previous page opened here, once."""
     result: str | None = st.session_state.pop(_OPEN, None)
     return result
 
 
 def _switch(page: str) -> None:
-    # Given no parameters at all, Streamlit would clear the address, and refuses that while widgets have a part in it.
+    # Without parameters, Streamlit would clear the URL's query, and refuses that while widgets are bound to it.
     st.switch_page(Path(page), query_params={})

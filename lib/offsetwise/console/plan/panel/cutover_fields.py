@@ -1,4 +1,4 @@
-"""The fields of Draft that say what must hold of the old logs before a plan is applied."""
+"""The fields of Draft for what must hold of the old logs before a plan is applied."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _USUAL_MS: Final = 60_000
 
 
 def ask() -> CutoverRequirement | None:
-    """Draw the fields, and return what is required; None for nothing."""
+    """Draw the fields, and return the requirement; None for none."""
     chosen = st.selectbox(
         terms.said("Before it is applied, the old logs"),
         list(_CHOICES),

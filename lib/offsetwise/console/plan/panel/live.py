@@ -1,4 +1,4 @@
-"""Review stays as the store is: what others do appears within seconds, and nothing that is typed is lost by it."""
+"""Keeps Review up to date with the store: changes by others appear within seconds, and typed text is not lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offsetwise.store.review_rows import PlanRow, SetRow
 from offsetwise.wording.verdicts import Tone
 
 EVERY_S: Final = 5
-"""How often an open page looks."""
+"""How often an open page checks the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,9 @@ class StoreListing:
     plans: tuple[PlanRow, ...]
     waiting: tuple[Waiting, ...]
     sets: tuple[tuple[SetRow, SetStanding], ...] = ()
-    """Sets of plans, the newest first, and how far each came."""
+    """Sets of plans, the newest first, and their states."""
     comments: int = 0
-    """About the chosen plan."""
+    """Number of comments about the chosen plan."""
     decisions: int = 0
 
 
@@ -40,19 +40,18 @@ def listed(seat: Seat) -> StoreListing:
 
 
 def with_plan(listing: StoreListing, sheet: Sheet | None) -> StoreListing:
-    """Return it with what was said about the chosen plan; None where there is none."""
     if sheet is None:
         return listing
     return replace(listing, comments=len(sheet.comments), decisions=len(sheet.decisions))
 
 
 def watch(seat: Seat, plan: int | None, shown: StoreListing) -> None:
-    """Draw the page again as soon as the store has something else than is shown.
+    """Redraw the page as soon as the store differs from what is shown.
 
     Args:
         seat: The board, and who looks.
-        plan: The number of the chosen plan; None where there is none.
-        shown: What the store had before the page was drawn.
+        plan: The number of the chosen plan; None if there is none.
+        shown: The store's content before the page was drawn.
     """
     st.fragment(_refresh, run_every=EVERY_S)(seat, plan, shown)
 
@@ -60,7 +59,7 @@ def watch(seat: Seat, plan: int | None, shown: StoreListing) -> None:
 def _refresh(seat: Seat, plan: int | None, shown: StoreListing) -> None:
     with guard.block("live"):
         if seat.person is not None and board.person() is None:
-            # The page is not drawn again: that would take away the fields, with what is typed in them.
+            # The page is not redrawn: that would remove the fields, with the text typed into them.
             blocks.box(
                 Tone.CAREFUL,
                 "**Your sign-in has ended, so nothing can be decided or remarked.** **What to do:** press any button "

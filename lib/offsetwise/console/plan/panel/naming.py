@@ -22,7 +22,7 @@ def job_name(row: PlanRow, offered: Iterable[Offered]) -> str:
 
     Args:
         row: The plan.
-        offered: The migrations of this console, whose names of checkpoints come before their folders'.
+        offered: The migrations of this console; their checkpoint names take precedence over folder names.
     """
     return shortened(job_of(row.moves, destination_of(row, offered).checkpoints))
 
@@ -33,7 +33,7 @@ def set_name(row: SetRow) -> str:
 
 
 def destination_of(row: PlanRow | SetRow, offered: Iterable[Offered]) -> Destination:
-    """Return what the migration file of a plan says of where it goes; nothing where the console has no such file."""
+    """Return the destination in the plan's migration file; an empty one if the console has no such file."""
     names = (row.migration, f"{row.migration} (sample)")
     return next((migration.destination for migration in offered if migration.name in names), Destination())
 

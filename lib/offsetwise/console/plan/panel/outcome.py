@@ -1,4 +1,4 @@
-"""What the board answered when somebody pressed a button on Review: in the bar, and once more in the corner."""
+"""The board's answer to a button on Review: in the bar, and as a toast in the corner."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from offsetwise.wording.verdicts import Tone
 
 Answer = DecideAnswer | OtherAnswer | SubmitAnswer | SetAnswer
 About = int | str
-"""The number of a plan; of a set its name in the list."""
+"""The number of a plan, or the name of a set in the list."""
 _TOLD: Final = "review-told"
 _NEW: Final = "review-told-new"
-"""Whether the answer was not on the screen yet."""
+"""Set while the answer was not shown yet."""
 _DONE: Final = (Approved, Rejected, Submitted, Done, DecidedSet, SubmittedSet, WithdrawnSet)
 _NAMED: Final = 10
-"""Changes on the clusters that are told one by one."""
+"""Changes on the clusters that are listed one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class BoardAnswer:
     plan: About
     answer: Answer | Exception
     remarked: bool = False
-    """Whether the remark beside a decision was kept."""
+    """Whether the remark of a decision was saved."""
 
     @property
     def done(self) -> bool:
@@ -67,17 +67,17 @@ def last_answer(plan: About) -> BoardAnswer | None:
 def ask(
     plan: About, question: Callable[[Board, Person | None], Answer], *, remarked: bool = False
 ) -> BoardAnswer | None:
-    """Ask the board as whoever sits there now, keep the answer for the page, and return it.
+    """Ask the board on behalf of the current person, keep the answer for the page, and return it.
 
     Args:
         plan: The plan that it is about.
         question: Asks the board.
-        remarked: Whether a remark was kept before.
+        remarked: Whether a remark was saved before.
     """
     answer: Answer | Exception
     try:
         current_board = board.board()
-        if current_board is None:  # the page, which is drawn next, says how people can sign in
+        if current_board is None:  # the page, which is drawn next, shows how people can sign in
             st.session_state.pop(_TOLD, None)
             return None
         answer = question(current_board, board.person())
@@ -98,7 +98,7 @@ def open_submitted(name: str) -> None:
 
 
 def message(plan: About) -> Message | None:
-    """Return what the bar says of the last answer; while it is new, say it in the corner of the window too."""
+    """Return the bar's message on the last answer; show a new answer as a toast too."""
     result = last_answer(plan)
     if result is None:
         return None
@@ -181,7 +181,7 @@ def _of_set(answer: DecidedSet | SubmittedSet | WithdrawnSet | RefusedOf) -> Mes
 
 
 def drifts_in_words(drifts: tuple[Drift, ...]) -> str:
-    """Return what changed on the clusters, a line each. Markdown."""
+    """List what changed on the clusters, one line each. Markdown."""
     lines = [f"- {sentence(drift.told)}" for drift in drifts[:_NAMED]]
     more = len(drifts) - _NAMED
     return "\n".join([*lines, *([f"- and {many(more, 'more thing')}"] if more > 0 else [])])

@@ -1,4 +1,4 @@
-"""The reasons for which a reviewer approves in spite of checks that are not met, typed beside those checks."""
+"""The reasons for which a reviewer approves although checks are not met, typed next to those checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def typed(plan: int | str) -> dict[str, str]:
 
 
 def in_words(sheet: Sheet, decision: DecisionRow) -> str:
-    """Return what a decision overrides, a line each; nothing where it overrides nothing."""
+    """List the checks that a decision overrides, one line each; empty if there are none."""
     own = (decision.by.issuer, decision.by.subject, decision.digest)
     checks = (
         overridden

@@ -15,15 +15,14 @@ from offsetwise.wording import number, verdicts
 from offsetwise.wording.verdicts import Tone, Verdict
 
 _LARGEST: Final = 3
-"""Positions that a line names."""
+"""Positions in a one-line summary."""
 _LINES: Final = 12
-"""Positions that have a line each."""
+"""Positions that are listed on a line each."""
 _ELLIPSIS: Final = "…"
 _UNBROKEN: Final = f"{_ELLIPSIS}\N{WORD JOINER}"
 
 
 def moves(position: PlannedPosition) -> bool:
-    """Return whether the plan resumes at another position than the job's current one."""
     return position.old_offset != position.new_offset
 
 
@@ -37,7 +36,7 @@ def mark(position: PlannedPosition) -> Verdict:
 
 @cached(8)
 def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
-    """Return which positions of a plan change most, from the old to the new one, and how many change. Markdown."""
+    """Summarise which positions of a plan change most, and how many change. Markdown."""
     moved = [position for position in _plan.positions if moves(position)]
     counts = wording.changing(len(moved), len(_plan.positions) - len(moved))
     return " · ".join([f":gray[{counts}]", *_largest(moved)])
@@ -45,9 +44,9 @@ def in_one_line(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
 
 @cached(8)
 def largest_changes(digest: str, _plan: Plan) -> str:  # noqa: ARG001 - the key
-    """Return which positions of a plan change most, from the old to the new one; nothing where none does. Markdown.
+    """List the positions of a plan that change most, with old and new offset; empty if none changes. Markdown.
 
-    Positions that are no numbers have a line each: on a phone, the table has no room for the old and the new one.
+    Positions that are not numbers have a line each: on a phone, the table has no room for both.
     """
     moved = [position for position in _plan.positions if moves(position)]
     if any(isinstance(position.new_offset, OpaquePosition) for position in moved):
@@ -64,20 +63,20 @@ def _largest_first(position: PlannedPosition) -> tuple[int, str, int]:
 
 
 def from_old_to_new(position: PlannedPosition) -> str:
-    """Return one position with its old and its new offset, and how well it is known. Markdown."""
+    """Format one position with its old and its new offset, and how well it is known. Markdown."""
     verdict = mark(position)
     numbers = (
         f"{markdown(wording.brief(position.old_offset))} → {new_in_bold(position.old_offset, position.new_offset)}"
     )
-    # A shortened number is one word, and its halves on two lines are read as two numbers.
+    # Keep a shortened number on one line: broken in two it reads as two numbers.
     numbers = numbers.replace(_ELLIPSIS, _UNBROKEN)
     return f"**{markdown(str(position.topic_partition))}** {numbers} :{verdict.tone.colour}[{verdict}]"
 
 
 def at_most(position: PlannedPosition, count: int | None) -> str:
-    """Print how many records are read twice or never, as far as it is known.
+    """Format how many records are read twice or never, as far as it is known.
 
-    Only what was counted between proven places is a number; anything else is a bound.
+    Only a count between proven positions is shown as a number; anything else is a bound.
     """
     if count is None:
         return "?"

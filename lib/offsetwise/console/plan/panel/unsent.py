@@ -1,4 +1,4 @@
-"""Remarks that were written and not sent: kept in this process until their author sends them or clears the field."""
+"""Remarks that were typed but not sent: kept in this process until their author sends them or clears the field."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from offsetwise.console.server import guard
 from offsetwise.recent import Recent
 
 _MOST: Final = 200
-"""Remarks kept; of more, those that were looked at longest ago are dropped."""
+"""Remarks kept; the least recently used are dropped first."""
 _LONGEST: Final = 20_000
-"""Characters of one."""
+"""Characters kept of one remark."""
 _WHO: Final = "last-seat"
 _texts: Final[Recent[tuple[str, int | str], str]] = Recent(_MOST)
 
 
 def sits(seat: Seat) -> None:
-    """Remember in this session who sits there: of somebody whose sign-in ended nothing else tells."""
+    """Remember the person in this session: after a sign-out nothing else identifies them."""
     if seat.person is not None:
         st.session_state[_WHO] = seat.who
 
 
 def keep(plan: int | str, text: str) -> None:
-    """Keep what the person of this session wrote about a plan, or forget it where nothing is left of it.
+    """Keep the remark that the person of this session typed about a plan; forget it if it is empty.
 
-    Nothing is kept of somebody who never signed in.
+    Nothing is kept for a person who never signed in.
     """
     who: str | None = st.session_state.get(_WHO)
     if who is None:

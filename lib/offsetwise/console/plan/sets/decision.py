@@ -1,4 +1,4 @@
-"""The panel beside a set of plans: what to check in all of them, one decision, and why a control is off."""
+"""The panel next to a set of plans: the checks of all of them, one decision, and why a control is disabled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from offsetwise.wording import clock, many
 from offsetwise.wording.verdicts import Tone
 
 _NAMED: Final = 10
-"""Plans that are told one by one of which something changed."""
+"""Changed plans that are listed one by one."""
 
 
 def question(sheet: SetSheet) -> Question[Drifts]:
@@ -78,7 +78,7 @@ def _first_drift(result: tuple[Drift, ...] | OffsetwiseError) -> str:
 
 
 def fields(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
-    """Draw what is typed beside a decision; return why its buttons, which the bar has, are off."""
+    """Draw the fields of a decision; return why its buttons, which are in the bar, are disabled."""
     name, off = name_of(sheet.row), why_off(seat, sheet)
     with guard.block("typed"):
         if off is None:
@@ -112,7 +112,7 @@ def why_off(seat: Seat, sheet: SetSheet) -> NotAllowed | None:
 
 
 def _closed(sheet: SetSheet) -> tuple[str, str] | None:
-    """Return why nobody can decide about a set now, and what would change that; None if they can."""
+    """Explain why nobody can decide about a set now, and what would change that; None if they can."""
     status, author = sheet.status, sheet.row.by.name
     if status.state is SetState.CHANGED:
         plans = ", ".join(map(str, status.changed[:_NAMED]))
@@ -199,7 +199,6 @@ def remark_key(sheet: SetSheet) -> str:
 
 
 def decide(sheet: SetSheet, verdict: Verdict) -> None:
-    """Decide about exactly the plans that were shown."""
     name, remark = name_of(sheet.row), str(st.session_state.get(remark_key(sheet), ""))
     if verdict is Verdict.REJECTED and not remark.strip():
         outcome.ask(name, lambda *_: NO_REASON)

@@ -44,35 +44,35 @@ class PlanLine:
     state: Verdict
     partitions: int | None
     changed: int | None
-    """Positions at which the job does not go on where it is now."""
+    """Positions that change."""
     unsafe: int | None
     open_checks: int | None
     attention: Attention
     why: str
-    """Why there is no plan; empty where there is one."""
+    """Why there is no plan; empty if there is one."""
 
 
 @told_apart_by(lambda shown: shown.key)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSet:
-    """What is said about the plans of a set, which is the same as long as its digest is."""
+    """What is derived from the plans of a set; it depends on the digest only."""
 
     key: str
     """The digest of the set."""
     rows: tuple[PositionOfSet, ...]
     headline: str
     cost: tuple[int | None, int | None, int]
-    """Skipped and replayed at most, None where unknown, and of how many positions one is unknown."""
+    """Upper bounds of skipped and replayed records, None if unknown, and the number of positions without one."""
     changed: int
     """Positions whose offset changes."""
     jobs: tuple[str, ...]
-    """That have positions, by name."""
+    """Jobs that have positions, in alphabetical order."""
     quiet: frozenset[str]
-    """The positions that stay and need no look, by name; empty where all do."""
+    """Names of the positions that stay and need no attention; empty if that is all of them."""
     plans: tuple[PlanLine, ...]
     """In the order of the set; their states are those of a new set."""
     checks: tuple[GateCheck, ...]
-    """Each check that is not met or not known of a plan, once, worst first; those that all plans meet last."""
+    """Each check once, worst outcome first; checks that all plans meet last."""
 
 
 POSITIONS: Final[Columns[PositionOfSet]] = (
@@ -133,13 +133,13 @@ PLANS: Final[Columns[PlanLine]] = (
     Column("why", lambda line: cut(line.why), 320, when=lambda lines: any(line.why for line in lines)),
 )
 _LARGEST: Final = 3
-"""Positions that a line names."""
+"""Positions in a one-line summary."""
 _NO_PLAN: Final = Verdict(icon="–", word="no plan", tone=Tone.CAREFUL)
 
 
 @cached(2)
 def shown(sheet: SetSheet) -> ShownSet:
-    """Return the positions of a set, those that most need a look first, and the checks of its plans."""
+    """Return the positions of a set, those that need attention first, and the checks of its plans."""
     rows = [
         PositionOfSet(job=member.entry.job, plan=member.row.id, row=row)
         for member, plan in zip(sheet.members, sheet.plans, strict=True)
@@ -170,10 +170,7 @@ def _count(count: int | None) -> str:
 
 
 def largest(rows: Sequence[PositionOfSet]) -> str:
-    """Return the first positions that change, from the old to the new one: on a phone the table has no room for both.
-
-    Markdown.
-    """
+    """Summarise the first positions that change, as Markdown: on a phone the table has no room for both offsets."""
     moved = [entry for entry in rows if moves(entry.row.position)][:_LARGEST]
     return " · ".join(f"{markdown(_short(entry.job))} {from_old_to_new(entry.row.position)}" for entry in moved)
 
@@ -183,9 +180,9 @@ def job_of(member: MemberSheet) -> str:
 
 
 def checks(sheet: SetSheet) -> tuple[GateCheck, ...]:
-    """Return every check of the plans once: of those that are open, of how many plans, and what is said of the first.
+    """Return every check once; for an open one, the number of plans and the message of the first.
 
-    A check comes out as it does for the plan for which it comes out worst.
+    A check has the worst outcome that it has for any plan.
     """
     order = (Outcome.FAILED, Outcome.UNKNOWN, Outcome.PASSED)
     checks_by_name: dict[str, list[tuple[str, GateCheck]]] = {}
@@ -227,7 +224,7 @@ def _plan_lines(sheet: SetSheet, rows: Sequence[PositionOfSet]) -> Iterator[Plan
 
 
 def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
-    """Return the plans of a set as they stand and the jobs that have none, those that most need a look first."""
+    """Return the plans of a set and the jobs without a plan, those that need attention first."""
     plans = shown(sheet).plans
     results = [replace(line, state=_state(member)) for line, member in zip(plans, sheet.members, strict=True)]
     results += [
@@ -249,7 +246,7 @@ def lines(sheet: SetSheet) -> tuple[PlanLine, ...]:
 
 @cached(8)
 def filtered(shown_set: ShownSet, jobs: tuple[str, ...], *, quiet: bool) -> tuple[PositionOfSet, ...]:
-    """Return the positions of some jobs, of all where none is named; without those that are quiet unless asked for."""
+    """Return the positions of these jobs, or of all if empty; without the quiet ones unless `quiet`."""
     hidden = frozenset() if quiet else shown_set.quiet
     return tuple(entry for entry in shown_set.rows if (not jobs or entry.job in jobs) and entry.name not in hidden)
 

@@ -1,4 +1,4 @@
-"""A set of plans on Review: how it stands, all positions worst first, its plans, and the decision about all of them."""
+"""A set of plans on Review: its state, all positions worst first, its plans, and the decision about all of them."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ from offsetwise.wording import at_most, many, number
 from offsetwise.wording.verdicts import Tone
 
 _BESIDE: Final = (5, 3)
-"""Widths of the plans and of the decision beside them."""
+"""Widths of the plans and of the decision next to them."""
 _ROW: Final = "position"
-"""Of the selected position's name, in the URL and in the session."""
+"""Key of the selected position's name, in the URL and in the session."""
 _LINE: Final = "of-set"
-"""Of the selected plan of a set, likewise."""
+"""Key of the selected plan of a set, likewise."""
 
 
 def show(head: guard.Head, seat: Seat, number: int, watch: Callable[[], None], *, waiting: int) -> None:
     """Draw one set of plans.
 
     Args:
-        head: Of the page.
+        head: Head of the page.
         seat: The board, and who decides.
-        number: Of the set.
-        watch: Draws what has to be said between two runs of the page.
+        number: Number of the set.
+        watch: Draws notices between two runs of the page.
         waiting: How many plans and sets wait for the person, for the title of the window.
     """
     sheet = seat.board.set_sheet(seat.person, number)
@@ -160,7 +160,6 @@ def _filtered(shown_set: ShownSet) -> tuple[PositionOfSet, ...]:
 
 
 def _plans(sheet: SetSheet) -> None:
-    """Draw the plans, worst first, and the way to the selected one."""
     with guard.block("plans"):
         rows = lines(sheet)
         page = rows[table.page(len(rows), f"plans-{sheet.digest[:8]}", label="Plans")]
@@ -189,7 +188,7 @@ def _open(label: str, name: str, icon: str, *, key: str) -> None:
 
 
 def of_plan(seat: Seat, plan: int) -> None:
-    """Draw of which set a plan is one, and lead there; nothing where it is of none."""
+    """Draw a link to the set that a plan belongs to; nothing if there is none."""
     sets = seat.board.sets_of(seat.person, plan)
     if sets:
         label = f"One of the {many(len(sets[0].members), 'plan')} of {markdown(naming.set_name(sets[0]))}"
@@ -199,7 +198,7 @@ def of_plan(seat: Seat, plan: int) -> None:
 @cached(2)
 def _kit(
     digest: str,  # noqa: ARG001 - the key
-    approvals: tuple[str, ...],  # noqa: ARG001 - likewise: other approvals are another archive
+    approvals: tuple[str, ...],  # noqa: ARG001 - part of the cache key
     where: Destination,
     _seat: Seat,
     _number: int,

@@ -102,7 +102,6 @@ def _offer(count: int) -> blocks.Offer:
 
 
 def _chosen(migration: Offered, lines: Sequence[JobLine]) -> tuple[str | None, list[JobLine]]:
-    """Let the person choose a wave, else all jobs; return its jobs in the order in which they are applied."""
     by_job = {line.subject: line for line in lines}
     if not migration.waves:
         return None, [by_job[job] for job in migration.subjects]
@@ -115,7 +114,6 @@ def _chosen(migration: Offered, lines: Sequence[JobLine]) -> tuple[str | None, l
 
 
 def _targets(lines: Sequence[JobLine]) -> tuple[str, ...]:
-    """Let the person choose what the plans write; each job gets what moves jobs of its engine."""
     kinds = [kind.name for kind in target_types() if kind.role is not TargetRole.TRANSACTIONS]
     usual = _usual(lines)
     return tuple(
@@ -131,9 +129,9 @@ def _targets(lines: Sequence[JobLine]) -> tuple[str, ...]:
 
 
 def _usual(lines: Sequence[JobLine]) -> set[str]:
-    """Return what keeps each job's state in the first way of its engine, and its positions under its own name.
+    """Return each job's usual targets: its engine's first way that keeps the state, and positions under its own name.
 
-    Where a job was not compared, its engine is not known here: what is usual for every engine is returned then.
+    If a job was not compared, its engine is not known: the usual targets of all engines are returned then.
     """
     compared = {line.engine for line in lines if line.partitions is not None}
     known = all(line.partitions is not None for line in lines)
@@ -158,7 +156,7 @@ def _request(
     targets: tuple[str, ...],
     by: str | None,
 ) -> SetRequest | None:
-    """Return what is asked for: a job whose plan is open is left out, with its reason."""
+    """Return the request; a job whose plan is open is left out, with its reason."""
     if by is None or seat.person is None or not targets:
         return None
     names = seat.board.credits(seat.person)
@@ -228,12 +226,11 @@ def _drafted(answer: CachedAnswer[DraftedJobs]) -> None:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """Return a sum; None where a part of it is not known."""
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def rows_of(drafted_jobs: DraftedJobs) -> list[DraftedLine]:
-    """Return what came of each job, those without a plan first."""
+    """Return the result of each job, those without a plan first."""
     refused = [
         DraftedLine(
             job=refusal.job,

@@ -1,1 +1,1 @@
-"""Sink connectors of Kafka Connect, whose offsets its workers tell over REST."""
+"""Sink connectors of Kafka Connect, whose offsets are read from its workers by REST."""

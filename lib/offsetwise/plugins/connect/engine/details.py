@@ -14,6 +14,6 @@ class ConnectDetails(Details):
 
 
 def listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:
-    """Return the offsets of a source connector as its workers tell them; nothing of a sink."""
+    """Return the offsets of a source connector as its workers report them; empty for a sink."""
     rows = tuple((source.id, source.raw) for source in checkpoint.sources if source.raw is not None)
     return (Listing(columns=("source connector", "offsets"), texts=2, rows=rows),) if rows else ()

@@ -12,7 +12,7 @@ NAME: Final = "connect"
 
 
 def _read(asked: ReadRequest) -> Checkpoint:
-    from offsetwise.plugins.connect.engine.reading import read_connector  # noqa: PLC0415 - for those who have connectors
+    from offsetwise.plugins.connect.engine.reading import read_connector  # noqa: PLC0415 - only needed for connectors
 
     return read_connector(asked.uri, NAME, roots=asked.roots)
 
@@ -28,5 +28,5 @@ CONNECT: Final = CheckpointEngine(
     details=ConnectDetails,
     listings=listings,
     schemes=SCHEMES,
-    reads_files=True,  # what is pinned are offsets, and no file in a folder
+    reads_files=True,  # offsets are pinned, not files in a folder
 )

@@ -23,11 +23,11 @@ _NAMED: Final = 4
     stage=Stage.READER,
 )
 def connector_running(connector: str, state: str) -> Iterator[str]:
-    """A connector that is not STOPPED, or has tasks left.
+    """A connector is not STOPPED, or has tasks left.
 
     Args:
         connector: Its name.
-        state: Its state, or what else shows that it is not stopped.
+        state: Its state, or other evidence that it is not stopped.
     """
     yield (
         f"Connector {connector} is {state}: what it has written to its sink and not committed yet, nobody tells, so "
@@ -45,7 +45,6 @@ def connector_running(connector: str, state: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def connector_source(connector: str, partitions: int) -> Iterator[str]:
-    """A connector that reads another system and writes to Kafka."""
     yield (
         f"Connector {connector} is a source: its offsets, of {many(partitions, 'partition')}, say how far it has read "
         "another system, and no position in a topic. They are shown and not moved."
@@ -64,7 +63,6 @@ def connector_source(connector: str, partitions: int) -> Iterator[str]:
     needs={Fact.COMMITS},
 )
 def connector_group(case: MigrationCase) -> Iterator[str]:
-    """The group holds the offsets that the workers tell: it must say the same, and nobody may be in it."""
     group = case.committed
     if group is None or group.error is not None:
         return

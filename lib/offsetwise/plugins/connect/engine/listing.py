@@ -1,4 +1,4 @@
-"""Which connectors the workers of a Connect cluster have. Format: `ConnectorsResource.listConnectors`, expanded."""
+"""Lists the connectors of a Connect cluster. Format: `ConnectorsResource.listConnectors`, expanded."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class ListedConnector:
     address: ConnectorAddress
     is_sink: bool
     state: str
-    """In Kafka Connect's words."""
+    """State in Kafka Connect's terms."""
     tasks: int
     topics: str
-    """The topics of a sink, or their pattern, as its configuration states them."""
+    """The topics of a sink, or their pattern, as in its configuration."""
     brokers: str | None
-    """Those that it states for its clients itself; None where it reads the workers' cluster."""
+    """Brokers in its own client configuration; None if it reads the workers' cluster."""
     error: str = ""
-    """Why it cannot be moved as it is configured, as a sentence; empty where nothing shows that."""
+    """Why it cannot be moved as it is configured, as a sentence; empty if there is no known reason."""
 
 
 def listed_connectors(workers: Workers) -> tuple[ListedConnector, ...]:

@@ -1,8 +1,8 @@
-"""The offsets of a sink connector as its workers tell and take them, which are those of its consumer group.
+"""The offsets of a sink connector in its workers' REST format, which are those of its consumer group.
 
 Format: `SinkUtils` of Kafka Connect. An offset is the next record to read: `consumerGroupOffsetsToConnectorOffsets`
-tells what the group has committed, `parseSinkConnectorOffsets` reads what `Worker.alterSinkConnectorOffsets` commits.
-So nothing is converted.
+reports what the group has committed, `parseSinkConnectorOffsets` parses what `Worker.alterSinkConnectorOffsets`
+commits. So nothing is converted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def entries_of(body: Any) -> list[Any]:
     """Return the entries of an answer to `GET /connectors/NAME/offsets`.
 
     Raises:
-        ValueError: It is another one.
+        ValueError: It is another answer.
     """
     entries = body.get("offsets") if isinstance(body, dict) else None
     if not isinstance(entries, list) or len(body) != 1:
@@ -39,7 +39,7 @@ def sink_offsets(body: Any) -> dict[TopicPartition, int]:
     """Return the offsets of a sink connector, by topic and partition.
 
     Raises:
-        ValueError: One of them cannot be used; says what was expected and found. None of them is used then.
+        ValueError: An offset cannot be used, so none is; the message says what was expected and found.
     """
     offsets: dict[TopicPartition, int] = {}
     for entry in entries_of(body):

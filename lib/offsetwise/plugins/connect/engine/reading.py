@@ -1,4 +1,4 @@
-"""Reads one connector: its state, before and after its offsets, and what of both can be relied on."""
+"""Reads one connector: its state, before and after its offsets, and what is reliable of both."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Connector:
     workers: Workers
     is_sink: bool
     not_stopped: str
-    """What shows that it is not stopped, such as its state; empty where it is."""
+    """Evidence that it is not stopped, such as its state; empty if it is stopped."""
     offsets: Offsets
-    """Of a sink that is stopped; empty else."""
+    """Offsets of a stopped sink; otherwise empty."""
     entries: tuple[Any, ...]
-    """Of a source, as they were told."""
+    """Offset entries of a source, as reported."""
     group: str
-    """The consumer group that holds the offsets of a sink."""
+    """The consumer group that stores the offsets of a sink."""
     elsewhere: str | None
-    """The brokers that the connector states for its clients itself; None where it reads the workers' cluster."""
+    """Brokers in the connector's own client configuration; None if it reads the workers' cluster."""
 
 
 def read_connector(uri: str, engine: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
@@ -48,11 +48,11 @@ def read_connector(uri: str, engine: str, *, roots: Sequence[str] | None = None)
 
     Args:
         uri: `connect+http://HOST:PORT,HOST:PORT/connectors/NAME`.
-        engine: What files call the engine.
-        roots: What may be read, each connector with how to sign on; None when a person named the URI.
+        engine: Name of the engine in files.
+        roots: The connectors that may be read, each with its credentials; None if a person named the URI.
 
     Raises:
-        OutsideRootsError: It is none of the roots.
+        OutsideRootsError: It is not one of the roots.
         StorageError: No worker answers, or the answer cannot be used.
         CheckpointError: Its offsets cannot be used, or it has none.
     """
@@ -77,10 +77,10 @@ def read_connector(uri: str, engine: str, *, roots: Sequence[str] | None = None)
 
 
 def observe(address: ConnectorAddress) -> Connector:
-    """Ask a connector's workers about it. Its state is asked for before its offsets and behind them.
+    """Read a connector's state and offsets from its workers; the state is read before and after the offsets.
 
     Raises:
-        StorageError: No worker answers, or the answer cannot be used; `MissingError` where there is no such connector.
+        StorageError: No worker answers, or the answer cannot be used; `MissingError` if there is no such connector.
         CheckpointError: An offset cannot be used.
     """
     workers = Workers.of(address)
@@ -134,7 +134,7 @@ def config_of(address: ConnectorAddress, body: Any) -> Mapping[str, str]:
     """Return the configuration of a connector.
 
     Raises:
-        StorageError: Another answer.
+        StorageError: It is another answer.
     """
     config = body.get("config") if isinstance(body, dict) else None
     if not isinstance(config, dict) or body.get("name") != address.connector:
@@ -143,10 +143,10 @@ def config_of(address: ConnectorAddress, body: Any) -> Mapping[str, str]:
 
 
 def brokers_of(address: ConnectorAddress, config: Mapping[str, str]) -> str | None:
-    """Return the brokers that a connector states itself; workers ask for its offsets as `Worker.adminConfigs` says.
+    """Return the brokers in a connector's own configuration; workers read its offsets as in `Worker.adminConfigs`.
 
     Raises:
-        CheckpointError: It reads other brokers than its offsets are asked from.
+        CheckpointError: It reads other brokers than those with its offsets.
     """
     consumer, admin = (config.get(f"{client}.{_SERVERS}") for client in ("consumer", "admin"))
     if consumer != admin:
@@ -161,10 +161,10 @@ def brokers_of(address: ConnectorAddress, config: Mapping[str, str]) -> str | No
 
 
 def status_of(address: ConnectorAddress, body: Any) -> tuple[str, list[Any], bool]:
-    """Return the state of a connector, its tasks as they were told, and whether it is a sink.
+    """Return the state of a connector, its tasks as reported, and whether it is a sink.
 
     Raises:
-        StorageError: Another answer than that to `GET /connectors/NAME/status`.
+        StorageError: It is not an answer to `GET /connectors/NAME/status`.
     """
     connector = body.get("connector") if isinstance(body, dict) else None
     state = connector.get("state") if isinstance(connector, dict) else None

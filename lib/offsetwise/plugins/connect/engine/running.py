@@ -1,7 +1,7 @@
-"""What workers say of a connector that runs: its state, its tasks, and the offsets that it has committed.
+"""A running connector as its workers report it: its state, its tasks, and its committed offsets.
 
-Format of the answers: `ConnectorStateInfo` and `ConnectorOffsets` of Kafka Connect. What a connector that runs
-has committed is no position to move, since it has written more than that; it shows how far the connector has come.
+Format of the answers: `ConnectorStateInfo` and `ConnectorOffsets` of Kafka Connect. The committed offsets of a running
+connector are not positions to move, since it has written more than that; they show its progress.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class RunningConnector:
     name: str
     state: str
     tasks: Mapping[str, int]
-    """How many tasks are in each state."""
+    """Number of tasks by state."""
     is_sink: bool
     offsets: Offsets
-    """Of a sink, as it has committed them."""
+    """Committed offsets of a sink."""
     cluster_id: str | None
-    """Of the Kafka cluster that it reads; None where it states brokers of its own, or its workers do not say."""
+    """Id of the Kafka cluster that it reads; None if it has brokers of its own, or its workers do not report it."""
 
 
 def parse_address(text: str) -> ConnectorAddress:
-    """Read the address of a connector in the REST API of a worker, `http://HOST:PORT/connectors/NAME`.
+    """Parse the address of a connector in the REST API of a worker, `http://HOST:PORT/connectors/NAME`.
 
     Raises:
-        UsageError: It is another one.
+        UsageError: It is another address.
     """
     address = JobAddress.parse(text)
     match = _PATH.fullmatch(address.path)
@@ -57,11 +57,11 @@ def parse_address(text: str) -> ConnectorAddress:
 
 
 def read_running(address: ConnectorAddress) -> RunningConnector:
-    """Ask the workers about a connector.
+    """Read a running connector from its workers.
 
     Raises:
-        SecretError: What signs on leads nowhere.
-        StorageError: No worker answers, or the answer cannot be used; `MissingError` where there is no such connector.
+        SecretError: A reference to a credential cannot be resolved.
+        StorageError: No worker answers, or the answer cannot be used; `MissingError` if there is no such connector.
         CheckpointError: Its offsets cannot be used.
     """
     workers = Workers.of(address)

@@ -1,4 +1,4 @@
-"""The workers of one Connect cluster: which of them answer, and that they are of one cluster.
+"""The workers of one Connect cluster: which of them answer, and the check that they are of one cluster.
 
 Format of the answers: `RootResource`, `ConnectorsResource` and `ConnectExceptionMapper` of Kafka Connect.
 """
@@ -25,24 +25,24 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """Those of a connector's workers that answer, all of one Connect cluster."""
+    """The answering workers of a connector, all of one Connect cluster."""
 
     address: ConnectorAddress
     access: HttpAccess
     answering: tuple[str, ...]
     away: tuple[str, ...]
-    """The others, each with the reason."""
+    """The workers that do not answer, each with the reason."""
     version: str
     cluster_id: str | None
-    """Of the Kafka cluster that the workers themselves are on; None where they do not say."""
+    """Id of the Kafka cluster of the workers themselves; None if they do not report it."""
 
     @classmethod
     def of(cls, address: ConnectorAddress) -> Workers:
-        """Ask every worker who it is.
+        """Identify every worker.
 
         Raises:
-            StorageError: None answers, one is no worker, or they are of several clusters.
-            SecretError: A reference leads nowhere.
+            StorageError: None answers, an address is not a worker, or they are of several clusters.
+            SecretError: A reference to a secret cannot be resolved.
         """
         try:
             access = HttpAccess.of(address.sign_on, tls=address.workers[0].startswith("https:"))
@@ -80,10 +80,10 @@ class Workers:
         return f"/connectors/{quote(self.address.connector, safe='')}"
 
     def get(self, below: str = "") -> Any:
-        """Read one thing of the connector, from the first worker that answers.
+        """Read a resource of the connector, from the first worker that answers.
 
         Args:
-            below: What follows the path of the connector.
+            below: Path of the resource below the connector's.
 
         Raises:
             MissingError: There is no such connector.
@@ -92,7 +92,7 @@ class Workers:
         return read_json(self.address.uri, below, self._first(f"{self.path}{below}"))
 
     def listed(self) -> Any:
-        """Read what the workers say of all their connectors, by name.
+        """Read the listing of all connectors, by name.
 
         Raises:
             StorageError: No worker answers, or the answer cannot be used.
@@ -101,7 +101,7 @@ class Workers:
         return read_json(self.address.uri, "", self._first(path))
 
     def require_connector(self) -> None:
-        """Go on only where every worker that answers has the connector.
+        """Require that every answering worker has the connector.
 
         Raises:
             MissingError: None has it.
@@ -130,16 +130,16 @@ class Workers:
 
 
 def read_json(uri: str, what: str, answer: HttpReply) -> Any:
-    """Return what a worker answered.
+    """Parse the answer of a worker.
 
     Args:
         uri: The connector.
-        what: What was asked for, below it.
+        what: Path of the resource below the connector's.
         answer: The answer.
 
     Raises:
-        MissingError: There is no such connector, or the workers are too old to know the request.
-        StorageError: It is no answer of Kafka Connect, or says that something is wrong.
+        MissingError: There is no such connector, or the workers are too old for the request.
+        StorageError: It is not an answer of Kafka Connect, or an error.
     """
     if answer.status == OK:
         try:
@@ -171,7 +171,7 @@ def read_json(uri: str, what: str, answer: HttpReply) -> Any:
 
 
 def message(answer: HttpReply) -> str:
-    """Return what a worker says of an error, behind a comma; empty where it says nothing in Connect's form."""
+    """Return a worker's error message, after a comma; empty if it is not in Connect's form."""
     try:
         body = parse(answer.body)
     except (ValueError, RecursionError):
@@ -203,6 +203,6 @@ def _who(uri: str, worker: str, answer: HttpReply) -> tuple[str, str | None]:
 
 
 def away_sentence(workers: Workers) -> str:
-    """Return which workers did not answer, as a sentence; empty where all did."""
+    """Describe which workers did not answer, as a sentence; empty if all did."""
     count = len(workers.away)
     return f" {many(count, 'worker')} did not answer: {'; '.join(workers.away)[:300]}." if count else ""

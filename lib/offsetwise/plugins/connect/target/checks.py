@@ -1,4 +1,4 @@
-"""What must hold before the offsets of a connector are changed: who it is, and that they lie inside the new log."""
+"""Preconditions of changing a connector's offsets: its identity, and that the offsets are within the new log."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Offsets: TypeAlias = Mapping[TopicPartition, int | None]
 
 
 def require_stopped(connector: Connector, effect: str) -> None:
-    """Go on only with a sink connector that is stopped.
+    """Require a sink connector that is stopped.
 
     Raises:
-        RunningQueryError: It is none, or not stopped.
+        RunningQueryError: It is not a sink, or not stopped.
     """
     if why := not_to_write(connector):
         raise RunningQueryError(
@@ -34,13 +34,13 @@ def require_stopped(connector: Connector, effect: str) -> None:
 
 
 def require_reviewed(plan: Plan, target: Target, connector: Connector, *, anywhere: bool = False) -> None:
-    """Go on only with the connector that was reviewed, whose workers are on the reviewed Kafka cluster.
+    """Require the reviewed connector, with workers on the reviewed Kafka cluster.
 
     Args:
         plan: The plan.
         target: The connector, as the plan names it.
         connector: The connector now.
-        anywhere: Whether its workers may have other addresses by now, as when something is put back.
+        anywhere: Whether its workers may have other addresses by now, as for a rollback.
 
     Raises:
         StalePlanError: It is another one, or on another cluster.
@@ -65,10 +65,10 @@ def require_reviewed(plan: Plan, target: Target, connector: Connector, *, anywhe
 
 
 def offsets_to_write(plan: Plan, target: Target, connector: Connector) -> tuple[WrittenOffset, ...]:
-    """Return every offset to write, with what is there now: exactly what the plan was drafted against.
+    """Return every offset to write, with the current one, exactly as the plan was drafted against.
 
     Raises:
-        StalePlanError: Something else is there.
+        StalePlanError: The current offsets differ from the reviewed ones.
     """
     before = offsets_before(plan, target)
     if before != connector.offsets:
@@ -81,10 +81,10 @@ def offsets_to_write(plan: Plan, target: Target, connector: Connector) -> tuple[
 
 
 def require_own(connector: Connector, offsets: Iterable[WrittenOffset]) -> None:
-    """Go on only where every offset is the one that was written, or the one before.
+    """Require that every offset is the one that was written, or the one before.
 
     Raises:
-        ApplyError: Somebody else has changed one.
+        ApplyError: Somebody else has changed an offset.
     """
     others = [
         f"{offset.topic_partition} at {offset_text(now)}, neither {offset.offset:,} nor {offset_text(offset.before)}"
@@ -100,20 +100,20 @@ def require_own(connector: Connector, offsets: Iterable[WrittenOffset]) -> None:
 
 
 def read_new(migration: Migration, plan: Plan, group: str) -> Snapshot:
-    """Read the new cluster: the logs of the plan's topics, and the group that holds the connector's offsets.
+    """Read the new cluster: the logs of the plan's topics, and the group with the connector's offsets.
 
     Raises:
-        ClusterError: It gave no answer.
+        ClusterError: It did not answer.
     """
     topics = tuple(sorted({position.new_topic for position in plan.positions}))
     return read_cluster(migration, Cluster.NEW, topics=topics, groups=(group,), mirror=False)
 
 
 def require_inside(new: Snapshot, offsets: Iterable[WrittenOffset], plan: Plan) -> None:
-    """Go on only where every offset lies inside its log now: workers take any number without an error.
+    """Require that every offset is within its log now: workers accept any number without an error.
 
     Raises:
-        StalePlanError: One lies outside, or its log cannot be read.
+        StalePlanError: An offset is outside, or its log cannot be read.
     """
     logs = new.partitions()
     outside = []
@@ -134,7 +134,7 @@ def require_inside(new: Snapshot, offsets: Iterable[WrittenOffset], plan: Plan) 
 
 
 def require_no_members(new: Snapshot, group: str) -> GroupState | None:
-    """Return the group of the connector on the new cluster, in which nobody may be; None where it cannot be read.
+    """Return the connector's group on the new cluster, which may have no members; None if it cannot be read.
 
     Raises:
         GroupActiveError: It has members.
@@ -153,10 +153,10 @@ def require_no_members(new: Snapshot, group: str) -> GroupState | None:
 
 
 def require_same(connector: Connector, group: GroupState | None) -> None:
-    """Go on only where the group on the new cluster has what the workers tell, as far as they tell anything.
+    """Require that the group on the new cluster agrees with the workers, as far as they report offsets.
 
     Raises:
-        ApplyError: It has something else.
+        ApplyError: It has other offsets.
     """
     commits = {} if group is None else group.commits
     if group is not None and connector.offsets and commits != connector.offsets:
@@ -174,7 +174,7 @@ def reads_another_cluster(connector: Connector, state: str) -> ApplyError:
 
 
 def apart(found: Offsets, expected: Offsets, word: str) -> list[str]:
-    """Return of each partition in which two differ where it was found, and behind a word where it is to be."""
+    """List the partitions in which both differ: the found offset and, after `word`, the expected one."""
     return [
         f"{at} at {offset_text(found.get(at))}, {word} {offset_text(expected.get(at))}"
         for at in sorted({*found, *expected})

@@ -1,7 +1,8 @@
-"""Whether a running connector went on from the offsets that a plan wrote, by its workers.
+"""Checks whether a running connector continued from the offsets that a plan wrote, by its workers.
 
-Kafka Connect keeps no record of a start. A connector that runs commits to the offsets that were written while it was
-stopped, so offsets at or past all of these show that it took them up; offsets that lack one or lie before it, that not.
+Kafka Connect keeps no record of a start. A running connector commits on top of the offsets that were written while it
+was stopped, so offsets at or past all of these show that it used them; offsets that lack a partition or are before it,
+that it did not.
 """
 
 from __future__ import annotations

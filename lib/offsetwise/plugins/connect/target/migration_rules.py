@@ -1,4 +1,4 @@
-"""How sink connectors move: a connector goes on where its group has committed, on whichever cluster its workers are."""
+"""Rules for migrating sink connectors: a connector resumes at its group's committed offsets, on any cluster."""
 
 from __future__ import annotations
 

@@ -11,25 +11,25 @@ from offsetwise.plugins.connect.engine.reading import Connector
 from offsetwise.plugins.connect.engine.workers import OK, message
 
 _SAID: Final = b"manages offsets externally"
-"""In the answer of a connector that may keep offsets outside of Kafka Connect too (`completeModifyOffsetsCallback`)."""
+"""Part of the answer of a connector that may also manage offsets itself (`completeModifyOffsetsCallback`)."""
 _SERVER_ERROR: Final = 500
 
 
 def change(connector: Connector, offsets: Mapping[TopicPartition, int | None] | None) -> str:
     """Change the offsets of a connector, or delete all of them.
 
-    It is sent to the first worker that lets itself be connected to, and after that to no other one.
+    The request is sent to the first worker that accepts a connection, and to no other one after that.
 
     Args:
         connector: The connector.
-        offsets: What each partition is to have, None for no offset; None for no offsets at all.
+        offsets: The new offset of each partition, None for no offset; None for no offsets at all.
 
     Returns:
-        What the answer says beside that it was done, as a sentence behind a space; empty where that is nothing.
+        Additional information in the answer, as a sentence after a space; empty if there is none.
 
     Raises:
         ApplyError: It was refused, and nothing was changed.
-        LostReplyError: Whether it was done is not known.
+        LostReplyError: It is not known whether it was done.
     """
     answer = _sent(connector, offsets)
     if answer.status == OK:
@@ -46,12 +46,12 @@ def change(connector: Connector, offsets: Mapping[TopicPartition, int | None] | 
 
 
 def lost(subject: str, reason: str, *, because: str = "") -> LostReplyError:
-    """Return the error of a change of which nobody knows whether it was made, of all partitions or of some.
+    """Return the error of a change that may have been made, for all partitions, some, or none.
 
     Args:
         subject: The connector.
-        reason: What shows that, as a sentence without its end.
-        because: What led to that, as a sentence.
+        reason: The evidence, as a sentence without its end.
+        because: The cause, as a sentence.
     """
     return LostReplyError(
         f"{subject}: {reason}. {because}{' ' if because else ''}Whether the offsets are changed, all or some of them, "

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _NAME: Final = "connector"
 PLACE: Final = "connector"
-"""Among what is reviewed: which connector it is, and where."""
+"""Key of the reviewed connector's address."""
 KAFKA: Final = "Kafka cluster"
-"""Among what is reviewed: the id of the Kafka cluster of its workers."""
+"""Key of the reviewed Kafka cluster's id of its workers."""
 STOP: Final = "Stop the connector: PUT /connectors/NAME/stop. Then run the same command again."
 
 
@@ -35,7 +35,7 @@ def job_module() -> JobModule:
 
 
 def connector_of(migration: Migration, target: Target) -> Connector:
-    """Ask a connector's workers about it; only the migration file says where they are.
+    """Read a connector from its workers; only the migration file has their addresses.
 
     Raises:
         ConfigError: The migration file names no such connector.
@@ -45,7 +45,7 @@ def connector_of(migration: Migration, target: Target) -> Connector:
 
 
 def not_to_write(connector: Connector) -> str:
-    """Return why nothing may be written to a connector as it is, as a part of a sentence; empty where it may be."""
+    """Return why a connector may not be written to in its state, as a part of a sentence; empty if it may."""
     if not connector.is_sink:
         return "a source connector"
     return f"{connector.name} {connector.not_stopped}" if connector.not_stopped else ""
@@ -75,8 +75,6 @@ def offsets_before(plan: Plan, target: Target) -> dict[TopicPartition, int]:
 
 
 class ConnectorTarget(TargetType):
-    """The offsets of a sink connector on the new cluster, as its workers take them."""
-
     name = _NAME
     label = "connector"
     where = Where.SERVICE
@@ -132,8 +130,7 @@ class ConnectorTarget(TargetType):
         """Read the offsets of the connector; see `TargetType`.
 
         Raises:
-            PlanError: It is not stopped, or a source.
-            OffsetwiseError: It cannot be read.
+            PlanError: It is not stopped, is a source, or cannot be read.
         """
         try:
             connector = connector_of(migration, target)

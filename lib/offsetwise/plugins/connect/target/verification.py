@@ -1,4 +1,4 @@
-"""Where a connector is now: its workers tell that while it is stopped; then its group on the new cluster does."""
+"""Verifies a connector's position: by its workers while it is stopped, later by its group on the new cluster."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Writes the offsets of a sink connector: read, compared, PATCHed while it is STOPPED, read back, put back.
+"""Writes the offsets of a sink connector: read, compared, PATCHed while it is STOPPED, read back, restored.
 
-Kafka Connect has no compare-and-set: what is there is compared with what was reviewed right before the one request. It
-takes any number, also one past the end of a log, so every offset is compared with the new log right before too. Nothing
-is called written that was not read back, from the workers and from the group on the new Kafka cluster, which is what
-holds these offsets: a connector that reads another cluster would be written to without an error.
+Kafka Connect has no compare-and-set: the current offsets are compared with the reviewed ones right before the request.
+It accepts any number, even one past the end of a log, so every offset is also compared with the new log right before.
+Nothing counts as written that was not read back, from the workers and from the group on the new Kafka cluster, which
+stores these offsets: otherwise a connector that reads another cluster would be written to without an error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ConnectorWriter(Writer):
         """Preview the offsets that the connector would have. Nothing is written.
 
         Raises:
-            OffsetwiseError: It could not be written as things stand; the message says why.
+            OffsetwiseError: It cannot be written in its current state; the message says why.
         """
         connector = self._read(plan, target)
         offsets = checks.offsets_to_write(plan, target, connector)
@@ -50,13 +50,13 @@ class ConnectorWriter(Writer):
         return Preview(target=target, place=connector.uri, told=sentence, offsets=offsets)
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Write the plan's offsets, under the journal.
+        """Write the plan's offsets, recording each step in the journal.
 
         Raises:
             RunningQueryError: The connector is not stopped.
-            StalePlanError: Something is not as it was reviewed, or an offset lies outside the new log.
-            LostReplyError: Whether it was done cannot be told yet.
-            ApplyError: It was refused; the message says what is there now.
+            StalePlanError: Something differs from the review, or an offset is outside the new log.
+            LostReplyError: It is not known yet whether it was done.
+            ApplyError: It was refused; the message says what the offsets are now.
         """
         journal = journal_of(context)
         record = journal.record(context.step)
@@ -78,14 +78,14 @@ class ConnectorWriter(Writer):
         return journal.done(context.step, replace(step, told=f"{step.told}{note}"))
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Put back the offsets that were reviewed, as long as nobody has changed them since.
+        """Restore the reviewed offsets, as long as nobody has changed them since.
 
         Partitions that had none lose theirs; a connector that had no offset at all gets a DELETE.
 
         Raises:
             RunningQueryError: The connector is not stopped.
-            StalePlanError: It is another one than was reviewed.
-            LostReplyError: Whether it was done cannot be told yet.
+            StalePlanError: It is not the reviewed one.
+            LostReplyError: It is not known yet whether it was done.
             ApplyError: Somebody else has changed an offset, or it was refused.
         """
         journal = journal_of(context)
@@ -126,7 +126,6 @@ class ConnectorWriter(Writer):
         return SeenPlace(standing=StepStanding.CHANGED, told=f"{connector.uri}: {checks.some_of(apart)}.")
 
     def _read(self, plan: Plan, target: Target, *, anywhere: bool = False) -> Connector:
-        """Read the connector, which must be the reviewed one and stopped."""
         connector = connector_of(self.migration, target)
         checks.require_stopped(connector, _NOTHING)
         checks.require_reviewed(plan, target, connector, anywhere=anywhere)
@@ -138,10 +137,10 @@ class ConnectorWriter(Writer):
         checks.require_same(connector, checks.require_no_members(new, connector.group))
 
     def _require_written(self, plan: Plan, target: Target, offsets: Sequence[WrittenOffset]) -> None:
-        """Read back, from the workers and from the group on the new Kafka cluster.
+        """Read the offsets back, from the workers and from the group on the new Kafka cluster.
 
         Raises:
-            LostReplyError: Something else is there.
+            LostReplyError: The offsets are others.
             ApplyError: The group on the new cluster does not have them.
         """
         expected = {offset.topic_partition: offset.offset for offset in offsets}

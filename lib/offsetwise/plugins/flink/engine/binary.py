@@ -1,4 +1,4 @@
-"""Java's `DataOutputStream`, read with bounds: every length is held against the bytes there are before it is used."""
+"""Java's `DataOutputStream`, read with limits: every length is compared with the remaining bytes before it is used."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SHORT: Final = struct.Struct(">H").unpack_from
 
 
 class DamagedError(Exception):
-    """The bytes are not what the format says.
+    """The bytes do not have the expected format.
 
     Args:
-        at: The place of the first byte that does not fit, counted from the start of its file.
+        at: Offset of the first byte that does not fit, counted from the start of its file.
         what: What was expected and what was found, without a full stop.
     """
 
@@ -27,13 +27,13 @@ class DamagedError(Exception):
 
 
 class Cursor:
-    """A place in some bytes that moves on as they are read.
+    """A position in some bytes that advances as they are read.
 
     Args:
         data: The bytes.
         at: Where to begin.
         end: Where to stop; the end of the bytes by default.
-        base: Where `data[0]` stands in its file, for what errors say.
+        base: Offset of `data[0]` in its file, for error messages.
     """
 
     __slots__ = ("at", "base", "data", "end")
@@ -53,7 +53,7 @@ class Cursor:
         return self.end - self.at
 
     def skip(self, size: int, what: str) -> int:
-        """Pass over bytes, and give where they begin.
+        """Skip bytes, and return where they begin.
 
         Raises:
             DamagedError: There are fewer, or the size is negative.
@@ -103,11 +103,11 @@ class Cursor:
         """Read how many elements follow.
 
         Args:
-            what: What they are called.
-            least: The fewest bytes that one takes.
+            what: Name of the elements in errors.
+            least: Minimum size of an element in bytes.
 
         Raises:
-            DamagedError: It is negative, or the bytes that are left cannot hold so many.
+            DamagedError: It is negative, or the remaining bytes are too few for it.
         """
         at = self.at
         value = self.int32(f"the number of {what}")
@@ -126,11 +126,12 @@ class Cursor:
         """Read Java's modified UTF-8 with its length of two bytes.
 
         Raises:
-            DamagedError: It is no modified UTF-8.
+            DamagedError: It is not modified UTF-8.
         """
         at = self.at
         begin = at + 2
-        # Savepoints are mostly texts. One that fits is taken at once; for any other, `take` says what is missing.
+        # Savepoints are mostly text, so a complete text is read without calls; for any other, `take` reports what is
+        # missing.
         if begin <= self.end and (end := begin + (self.data[at] << 8 | self.data[at + 1])) <= self.end:
             self.at = end
             data = self.data[begin:end]
@@ -148,10 +149,10 @@ class Cursor:
         return size
 
     def finished(self, what: str) -> None:
-        """Require that nothing is left.
+        """Require that all bytes were read.
 
         Raises:
-            DamagedError: Something is.
+            DamagedError: Bytes remain.
         """
         if self.at != self.end:
             raise self.damaged(f"expected the end of {what}, found {self.remaining:,} more bytes")

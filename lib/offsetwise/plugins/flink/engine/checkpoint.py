@@ -1,4 +1,4 @@
-"""A Flink checkpoint or savepoint: where exactly its Kafka sources continue, and what is wrong with it."""
+"""A Flink checkpoint or savepoint: where exactly its Kafka sources resume, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from offsetwise.wording import many
 
 SHOWN_PARTITIONS: Final = 4
 SOURCE_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[^/\\\x00-\x1f\x7f-\x9f]{1,255}")
-"""What a source may be called in a plan, in which nothing is a path."""
+"""Allowed names of a source in a plan; none of them is a path."""
 
 
 def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Sequence[str] = ()) -> Checkpoint:
@@ -49,16 +49,16 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Seque
 
     Args:
         uri: Its folder, or the `_metadata` file in it: a path, or a URI of any file system in `location.SCHEMES`.
-        roots: The folders that may be read; None when a person named the path. Then state that the checkpoint keeps
-            elsewhere is read from the folder above it only.
-        uids: Uids of operators as a person knows them, which older checkpoints hold as hashes only.
+        roots: The folders that may be read; None if a person named the path. Then state outside the checkpoint's folder
+            is read only from the folder above it.
+        uids: Uids of operators, which older checkpoints contain as hashes only.
 
     Raises:
         OutsideRootsError: The path leaves the roots.
         LibraryMissingError: The file system needs a package that is not installed.
         StorageError: The folder is missing or cannot be read.
         NotACheckpointError: It is something else.
-        CheckpointError: Its `_metadata` is damaged, or of a version that is not read; or no operator has a uid given.
+        CheckpointError: Its `_metadata` is damaged or has an unsupported version, or no operator has a given uid.
     """
     folder = uri.rstrip("/")
     if folder.rpartition("/")[2] == METADATA:
@@ -76,7 +76,7 @@ def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, uids: Seque
     try:
         around: Tree | None = open_tree(above, roots=roots)
     except StorageError:
-        around = None  # the folder above is outside the roots: no others are offered
+        around = None  # the folder above is outside the roots: no other checkpoints are offered
     return read_from(tree, around=around, elsewhere=elsewhere, uids=uids)
 
 
@@ -100,9 +100,9 @@ def read_from(
 
     Args:
         folder: The folder with `_metadata`.
-        root: What stands in it, where that is known already.
-        around: The folder above it, where other retained checkpoints stand.
-        elsewhere: Reads state by its absolute path; None where that is not possible.
+        root: Its entries, if they are known already.
+        around: The folder above it, which contains other retained checkpoints.
+        elsewhere: Reads state by its absolute path; None if that is not possible.
         uids: As for `read_checkpoint`.
     """
     entries = folder.entries(details=True) if root is None else root
@@ -163,7 +163,7 @@ def _metadata(folder: FolderReader, entries: Sequence[Entry]) -> bytes:
             "No position was read.",
             fix="Give the folder that holds _metadata, such as chk-42 or savepoint-1c854b-670a03101f94.",
         )
-    # State of many keys stands in the file itself, which then is far larger than a log file of Spark.
+    # State of many keys may be in the file itself, which then is far larger than a log file of Spark.
     large = folder.for_large_files() if isinstance(folder, Tree) else folder
     content = large.read_many({METADATA: size})[METADATA]
     if isinstance(content, StorageError):
@@ -226,8 +226,7 @@ def _sources(
 
 
 def _shards(retained: SourceState) -> tuple[CheckpointSource, list[Problem]] | None:
-    """Return a source whose stream has shards instead of partitions; None for any other."""
-    from offsetwise.plugins.flink.engine.kinesis.source import read_source as read_shards  # noqa: PLC0415 - sources of a job alone
+    from offsetwise.plugins.flink.engine.kinesis.source import read_source as read_shards  # noqa: PLC0415 - only needed for such sources
 
     return read_shards(retained)
 

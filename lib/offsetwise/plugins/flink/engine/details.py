@@ -17,7 +17,7 @@ class OperatorState:
     kind: str
     """`split`, `union`, `broadcast` (operator state), `keyed`, `raw`, `coordinator` or `in-flight`."""
     elements: int | None
-    """How many elements it has; None where only the engine could count them."""
+    """Number of elements; None if only the engine could count them."""
     size_bytes: int
     places: tuple[str, ...]
     """Where its bytes are: `inline`, `relative`, `absolute`, `segment`; sorted."""
@@ -28,16 +28,16 @@ class Operator:
     """One operator of a Flink job."""
 
     id: str
-    """32 hexadecimal digits: the hash of the uid, or of the job graph where there is none."""
+    """32 hexadecimal digits: the hash of the uid, or of the job graph if there is no uid."""
     name: str | None
     uid: str | None
-    """As the checkpoint says (Flink 2), or as a person named it and its hash proved; None where nobody knows."""
+    """From the checkpoint (Flink 2), or named by a person and verified by its hash; None if unknown."""
     parallelism: int
     max_parallelism: int
     finished: bool
     states: tuple[OperatorState, ...] = ()
     transactional_id_prefix: str | None = None
-    """Of a KafkaSink's writer."""
+    """Prefix of a KafkaSink's writer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +45,14 @@ class Saved:
     """What a Flink checkpoint says of itself."""
 
     kind: str | None
-    """`savepoint` or `checkpoint`; None where it does not tell."""
+    """`savepoint` or `checkpoint`; None if it does not tell."""
     id: int
     format_version: int
     format: str | None
-    """`canonical` or `native`, of a savepoint."""
+    """`canonical` or `native`; only savepoints have one."""
     written_ms: int | None
     aligned: bool
-    """False: it holds records in flight."""
+    """False if it contains records in flight."""
     compressed: bool
     """Whether operator state of a Kafka source is compressed."""
     retained: tuple[RetainedCheckpoint, ...] = ()
@@ -65,7 +65,7 @@ class FlinkDetails(Details):
     operators: tuple[Operator, ...] = ()
     transactions: tuple[Transaction, ...] = ()
     pooled_prefixes: tuple[str, ...] = ()
-    """Of its KafkaSinks whose writers use their transactional ids again (POOLING), sorted. Not written if empty."""
+    """Prefixes of KafkaSinks whose writers reuse their transactional ids (POOLING), sorted. Not written if empty."""
 
     @property
     def checkpoint_id(self) -> int:
@@ -73,17 +73,15 @@ class FlinkDetails(Details):
 
     @property
     def aligned(self) -> bool:
-        """Whether it holds no records in flight."""
         return self.saved.aligned
 
     @property
     def retained(self) -> tuple[RetainedCheckpoint, ...]:
-        """The other retained checkpoints of the job, newest first."""
         return self.saved.retained
 
     @property
     def written_ms(self) -> int | None:
-        """When `_metadata` was written, as the file system says."""
+        """Modification time of `_metadata` in the file system."""
         return self.saved.written_ms
 
     @property
@@ -93,7 +91,7 @@ class FlinkDetails(Details):
         )
 
     def recorded(self, at_ms: int) -> Self:
-        """Return these with the time of a recording: its files are dated by whoever copied them."""
+        """Return these details with the time of a recording: copied files have the time of the copy."""
         others = tuple(replace(checkpoint, written_ms=None) for checkpoint in self.saved.retained)
         return replace(self, saved=replace(self.saved, written_ms=at_ms, retained=others))
 
@@ -113,7 +111,10 @@ class FlinkDetails(Details):
 
     @property
     def stateful(self) -> bool | None:
-        """Whether an operator has keyed state. Sources and sinks keep none; what else is no keyed state is not told."""
+        """Whether an operator has keyed state; None if not.
+
+        Sources and sinks have none; other kinds of state are not counted.
+        """
         return True if any(state.kind == "keyed" for operator in self.operators for state in operator.states) else None
 
     @property
@@ -122,7 +123,6 @@ class FlinkDetails(Details):
 
     @property
     def transactional_id_prefixes(self) -> tuple[str, ...]:
-        """Of its KafkaSinks' writers, sorted."""
         return tuple(
             sorted(
                 {operator.transactional_id_prefix for operator in self.operators if operator.transactional_id_prefix}
@@ -131,7 +131,7 @@ class FlinkDetails(Details):
 
 
 def flink_details(checkpoint: Checkpoint) -> FlinkDetails:
-    """Return what only Flink keeps.
+    """Return the details of a Flink checkpoint.
 
     Raises:
         TypeError: Another engine wrote the checkpoint.

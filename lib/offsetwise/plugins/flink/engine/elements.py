@@ -1,7 +1,7 @@
-"""The elements of operator state: where each begins and ends, and its bytes.
+"""The elements of operator state: their ranges and bytes.
 
-The subtasks' state is a blob of Flink's `DefaultOperatorStateBackend`: a header with serializer snapshots, which stay
-opaque, then the elements of all states at the places that `_metadata` tells.
+A subtask's state is a blob of Flink's `DefaultOperatorStateBackend`: a header with serializer snapshots, which stay
+opaque, then the elements of all states at the offsets recorded in `_metadata`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ LAST_BLOB_VERSION: Final = 6
 COMPRESSION_SINCE: Final = 6
 HEADER_BYTES: Final = 4
 MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
-"""What all compressed elements of a checkpoint may have: 10,000 partitions take 400,000 bytes."""
+"""Maximum uncompressed size of all compressed elements of a checkpoint: 10,000 partitions take 400,000 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateBlob:
     file: str
-    """The name of the file it stands in."""
+    """The name of the file that contains it."""
     data: bytes
-    """That whole file."""
+    """The whole file."""
     at: int
     end: int
 
@@ -36,7 +36,7 @@ def element_bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int]
     """Return begin and end of every element, counted from the start of the blob, by the name of its state.
 
     Raises:
-        DamagedError: The places are not ascending, or lie outside the blob.
+        DamagedError: The offsets are not ascending, or outside the blob.
     """
     size = 0 if handle.handle is None else handle.handle.size
     starts = sorted(offset for state in handle.states for offset in state.offsets)
@@ -68,16 +68,16 @@ def _next(starts: list[int], offset: int, size: int) -> int:
 def element_cursors(
     blob: StateBlob, name: str, bounds: tuple[tuple[int, int], ...], *, limit: int
 ) -> list[Cursor | DamagedError]:
-    """Return every element of one state, uncompressed; what is damaged gives its error instead.
+    """Return every element of one state, uncompressed; for a damaged one its error.
 
     Args:
         blob: The bytes.
-        name: The state, which the blob's own header names too.
+        name: The state, which must be named in the blob's own header too.
         bounds: Begin and end of its elements in the blob.
-        limit: How many bytes compressed elements may have in all, uncompressed.
+        limit: Maximum total size of compressed elements, uncompressed, in bytes.
 
     Raises:
-        DamagedError: The blob is none, one of another state, or holds more than the limit.
+        DamagedError: The blob is not operator state, is of another state, or exceeds the limit.
     """
     compressed = is_compressed(blob)
     if bounds:
@@ -100,7 +100,7 @@ def element_cursors(
 
 
 def require_named(blob: StateBlob, name: str, first: int) -> None:
-    """Require that a blob's own header names a state that `_metadata` says it has.
+    """Require that a blob's own header names a state that `_metadata` attributes to it.
 
     Args:
         blob: The bytes.
@@ -119,7 +119,7 @@ def is_compressed(blob: StateBlob) -> bool:
     """Return whether the elements are compressed with Snappy.
 
     Raises:
-        DamagedError: The blob is none, or of a later version.
+        DamagedError: The blob is not operator state, or of a later version.
     """
     cursor = Cursor(blob.data, blob.at, blob.end)
     version = cursor.int32("the version of operator state")

@@ -35,9 +35,9 @@ def _read(asked: ReadRequest) -> Checkpoint:
 
 
 def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:
-    """Look for newer checkpoints: those of the job, and those of any job whose sinks make the same transactional ids.
+    """Find newer checkpoints: those of the job, and those of any job whose sinks use the same transactional ids.
 
-    A job that was submitted again from a savepoint has another id and goes on with its number and its transactions.
+    A job that was submitted again from a savepoint has another id and continues its numbers and its transactions.
     """
     locations = tuple(near)
     newest, searched = newer_than(uri, number, locations)

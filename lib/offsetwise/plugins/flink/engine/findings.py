@@ -33,7 +33,6 @@ def checkpoint_unaligned() -> Iterator[str]:
     of_sink=True,
 )
 def transaction_pending(names: str, meaning: str, first: str) -> Iterator[tuple[str, str]]:
-    """Transactions of Flink's sink were prepared and not committed when the checkpoint was taken."""
     yield (
         f"Transactions of the sink were prepared and not yet committed when this was taken: {names}. After a clean "
         "stop they are committed by now. If they are not, only the cluster the sink wrote to can commit them. "
@@ -52,7 +51,6 @@ def transaction_pending(names: str, meaning: str, first: str) -> Iterator[tuple[
     stage=Stage.READER,
 )
 def checkpoint_not_retained(number: int | None) -> Iterator[tuple[str, str]]:
-    """Flink deletes the checkpoint when its job is cancelled."""
     yield (
         f"Flink deletes checkpoint {number} when its job is cancelled: nothing would be left to move.",
         "Stop the job with a savepoint; and set execution.checkpointing.externalized-checkpoint-retention to "

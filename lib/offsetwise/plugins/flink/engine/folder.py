@@ -1,4 +1,4 @@
-"""The folders that Flink writes checkpoints into, and which of them could be started from."""
+"""The folders that Flink writes checkpoints into, and which of them a job could start from."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from offsetwise.storage.folders import Entry, FolderReader, open_tree
 METADATA: Final = "_metadata"
 SHOWN: Final = 5
 LISTED: Final = 20
-"""How many retained checkpoints are looked into, the newest ones."""
+"""How many retained checkpoints are examined, the newest ones."""
 
 DEPTH: Final = 3
-"""How deep below a root checkpoints of other jobs are looked for."""
+"""How many levels below a root are searched for checkpoints of other jobs."""
 LISTED_FOLDERS: Final = 500
-"""How many folders are listed for that."""
+"""How many folders are listed in that search."""
 _OF_STATE: Final = ("shared", "taskowned")
 _RETAINED: Final = re.compile(r"chk-(\d{1,18})")
 _JOB: Final = re.compile(r"[0-9a-f]{32}")
 _SAVEPOINT: Final = re.compile(r"savepoint-([0-9a-f]{6})-[0-9a-f]+")
-"""The beginning of the job's id, and a random number."""
+"""The first digits of the job's id, and a random number."""
 
 
 def is_flink(entries: Sequence[Entry]) -> bool:
@@ -31,7 +31,7 @@ def is_flink(entries: Sequence[Entry]) -> bool:
 
 
 def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[RetainedCheckpoint, ...]:
-    """Return the whole checkpoints in the folder of a job (`chk-N` beside `shared` and `taskowned`), newest first."""
+    """Return the complete checkpoints in a job's folder (`chk-N` next to `shared` and `taskowned`), newest first."""
     results = [(int(matched[1]), entry.name) for entry in entries if (matched := _RETAINED.fullmatch(entry.name))]
     checkpoints = []
     for number, name in sorted(results, reverse=True)[:LISTED]:
@@ -52,7 +52,7 @@ def retained_in(folder: FolderReader, entries: Sequence[Entry]) -> tuple[Retaine
 
 
 def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] | None:
-    """State that a folder is the one of a job, with what can be chosen in it; None where it is not."""
+    """Describe the folder of a job, and what to choose in it; None if it is not one."""
     retained = retained_in(folder, entries)
     if not retained and {entry.name for entry in entries} >= {*_OF_STATE}:
         return (
@@ -70,7 +70,7 @@ def job_folder(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str
 
 
 def retained_beside(folder: FolderReader, name: str) -> tuple[RetainedCheckpoint, ...]:
-    """Return the other checkpoints in the folder of a job; none where it cannot be listed.
+    """Return the other checkpoints in the folder of a job; empty if it cannot be listed.
 
     Args:
         folder: The folder above the checkpoint.
@@ -86,7 +86,7 @@ def retained_beside(folder: FolderReader, name: str) -> tuple[RetainedCheckpoint
 
 
 def newest_alone(uris: Iterable[str]) -> list[str]:
-    """Leave out of the checkpoints that a job retains all but the newest; other folders stay.
+    """Keep only the newest of each job's retained checkpoints; other folders stay.
 
     >>> newest_alone(["a/chk-9", "a/chk-10", "b/chk-9", "savepoint-1"])
     ['a/chk-10', 'b/chk-9', 'savepoint-1']
@@ -106,18 +106,18 @@ def job_of(uri: str) -> str | None:
 
 
 def newer_than(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:
-    """Look for newer checkpoints that the job of a checkpoint or savepoint retains. Names are listed, no file is read.
+    """Find newer checkpoints that the job of a checkpoint or savepoint retains. Names are listed, no file is read.
 
-    Retained ones stand beside each other, in a folder that is named by the job's id. A savepoint's name has the first
-    digits of that: the folder is looked for beside the savepoint, and by the places given.
+    Retained checkpoints are in a folder named by the job's id. A savepoint's name contains the first digits of that id:
+    the folder is searched next to the savepoint, and near the given paths.
 
     Args:
         uri: The checkpoint or savepoint, or its `_metadata`.
         number: Its number.
-        near: Folders and checkpoints that may be beside, or above, the job's folder.
+        near: Folders and checkpoints that may be next to, or above, the job's folder.
 
     Returns:
-        The number of the newest one, None where none is newer; and whether the folder of the job was listed.
+        The number of the newest one, None if none is newer; and whether the folder of the job was listed.
     """
     folder = uri.rstrip("/").removesuffix(f"/{METADATA}").rstrip("/")
     above, _, name = folder.rpartition("/")
@@ -140,15 +140,15 @@ def newer_than(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, 
 
 
 def in_reach(uri: str, near: Iterable[str]) -> Iterator[str]:
-    """Return the checkpoints and savepoints that other jobs may have written: of a folder's retained ones the newest.
+    """Yield the checkpoints and savepoints that other jobs may have written; only the newest of each folder's retained.
 
     Args:
         uri: The checkpoint or savepoint that is started from.
-        near: Folders and checkpoints to look in as well. Folders are listed down to `DEPTH` levels.
+        near: Folders and checkpoints to search as well. Folders are listed down to `DEPTH` levels.
     """
     folder = uri.rstrip("/").removesuffix(f"/{METADATA}").rstrip("/")
     waiting = [(near_uri.rstrip("/").removesuffix(f"/{METADATA}"), 0) for near_uri in near]
-    # The folder above may be anybody's: only the jobs directly in it are looked at.
+    # The folder above may be shared: only the jobs directly in it are examined.
     waiting.append((folder.rpartition("/")[0], DEPTH - 1))
     listed: set[str] = set()
     while waiting and len(listed) < LISTED_FOLDERS:
@@ -169,7 +169,6 @@ def in_reach(uri: str, near: Iterable[str]) -> Iterator[str]:
 
 
 def retained_number(uri: str) -> int | None:
-    """Return the number in the name of a retained checkpoint's folder; None of a savepoint."""
     matched = _RETAINED.fullmatch(uri.rpartition("/")[2])
     return None if matched is None else int(matched[1])
 
@@ -179,7 +178,6 @@ def _is_job(name: str, begins: str) -> bool:
 
 
 def _names(folder: str) -> tuple[Entry, ...] | None:
-    """Return the names in a folder; None where it cannot be listed."""
     try:
         return open_tree(folder or ".").entries()
     except StorageError:

@@ -1,7 +1,7 @@
-"""Where the bytes of state are: the handles in Flink's `_metadata`.
+"""The handles in Flink's `_metadata`, which record where the bytes of state are.
 
-Operator state is looked into; keyed state and the records in flight of an unaligned checkpoint are passed over and
-measured. Format: Flink's `MetadataV2V3SerializerBase` and `ChannelStateHandleSerializerV2`.
+Operator state is parsed; keyed state and the records in flight of an unaligned checkpoint are skipped and measured.
+Format: Flink's `MetadataV2V3SerializerBase` and `ChannelStateHandleSerializerV2`.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 
 TAGGED_CHANNELS_SINCE: Final = 6
 MAX_DEPTH: Final = 8
-"""Keyed state of a changelog holds keyed state; Flink nests it once."""
+"""Keyed state of a changelog contains keyed state; Flink nests it once."""
 _FILE: Final = frozenset({2, 6, 15})
 
 
 class StreamHandle(NamedTuple):
-    """Where the bytes of some state are. A tuple, since large jobs have a million of them."""
+    """Location of the bytes of some state. A tuple, since large jobs have a million of them."""
 
     kind: str
     """`inline`, `relative`, `absolute`, `segment` or `empty`."""
     size: int
     at: int
-    """Where the bytes of an inline one begin in `_metadata`; of a segment, in its file."""
+    """Where the bytes begin: of inline state in `_metadata`, of a segment in its file."""
     path: str = ""
     size_at: int = 0
-    """Where the size of an inline one (four bytes) or of a relative one (eight) stands in `_metadata`."""
+    """Offset in `_metadata` of the size of inline state (four bytes) or of a relative file (eight)."""
 
 
 def stream_handle(cursor: Cursor, depth: int = 0) -> StreamHandle | None:
-    """Read where the bytes of some state are; None where there is none.
+    """Read the location of some state; None if there is none.
 
     Raises:
-        DamagedError: It is of no known kind, or damaged.
+        DamagedError: It is of an unknown kind, or damaged.
     """
     at = cursor.byte_offset
     tag = cursor.byte("the kind of a state handle")
@@ -46,7 +46,7 @@ def stream_handle(cursor: Cursor, depth: int = 0) -> StreamHandle | None:
         return StreamHandle("inline", size, cursor.skip(size, "inline state"), "", at)
     if tag in _FILE:
         return _file_handle(cursor, tag)
-    if tag == 16:  # a segment of nothing
+    if tag == 16:  # an empty segment
         return StreamHandle("empty", 0, 0)
     if tag == 3 and depth < MAX_DEPTH:  # key groups
         _key_groups(cursor)
@@ -56,7 +56,7 @@ def stream_handle(cursor: Cursor, depth: int = 0) -> StreamHandle | None:
 
 def _file_handle(cursor: Cursor, tag: int) -> StreamHandle:
     at = cursor.byte_offset
-    if tag == 2:  # a file anywhere
+    if tag == 2:  # a file with an absolute path
         size = cursor.int64("the size of a state file")
         result = StreamHandle("absolute", size, 0, cursor.text("the path of a state file"))
     elif tag == 6:  # a file in the folder of the checkpoint
@@ -84,7 +84,7 @@ def _key_groups(cursor: Cursor) -> None:
 
 
 def keyed_state(cursor: Cursor, kinds: set[str], depth: int = 0) -> int:
-    """Pass over keyed state, and give its size in bytes as far as handles tell."""
+    """Skip keyed state, and return its size in bytes as far as the handles record it."""
     at = cursor.byte_offset
     tag = cursor.byte("the kind of a keyed state")
     if tag == 0:
@@ -98,7 +98,7 @@ def keyed_state(cursor: Cursor, kinds: set[str], depth: int = 0) -> int:
             cursor.skip_text("the id of a keyed state")
         return size
     if tag in (5, 11):
-        return _incremental(cursor, kinds, sized=tag == 11)  # the second form tells its size
+        return _incremental(cursor, kinds, sized=tag == 11)  # the second form records its size
     if tag in (8, 14):
         return _changelog(cursor, kinds, depth, with_id=tag == 14)  # the second form has two ids
     if tag == 9:
@@ -130,10 +130,10 @@ def _incremental(cursor: Cursor, kinds: set[str], *, sized: bool) -> int:
 
 
 def _files(cursor: Cursor, kinds: set[str]) -> int:
-    """Pass over the files of keyed state; a job of RocksDB can have a million.
+    """Skip the files of keyed state; a job with RocksDB can have a million.
 
-    A file anywhere (kind 2), which is what they are, is passed over without a call per field. Everything else, damage
-    included, takes the careful way.
+    Files with an absolute path (kind 2), the usual case, are skipped without a call per field. Everything else, damage
+    included, is parsed field by field.
     """
     data, end, size, plain = cursor.data, cursor.end, 0, False
     for _ in range(cursor.count("files of keyed state", least=3)):
@@ -174,7 +174,7 @@ def _size(cursor: Cursor, kinds: set[str]) -> int:
 
 
 def channel_state(cursor: Cursor, version: int, *, outgoing: bool) -> int:
-    """Pass over the records in flight of one channel of an unaligned checkpoint, and give their bytes."""
+    """Skip the records in flight of one channel of an unaligned checkpoint, and return their size in bytes."""
     merged = False
     if version >= TAGGED_CHANNELS_SINCE:
         tag = cursor.byte("the kind of a channel state")

@@ -11,17 +11,17 @@ from offsetwise.plugins.flink.engine.findings import checkpoint_interval, checkp
 from offsetwise.transactions.timing import intervals_ms
 
 LEAST_INTERVAL_MS: Final = 10_000
-"""Below it, the field says, a job is busy with its checkpoints, and the sink with its transactions."""
+"""Below this interval, by common advice, a job is busy with its checkpoints, and the sink with its transactions."""
 COPIED_MS: Final = 1_000
-"""Files written closer together than this bear the times of a copy, or as good as: they tell no interval."""
+"""Files written closer together than this have the times of a copy, from which no interval follows."""
 
 
 def hygiene(saved: Saved, *, kept_when_cancelled: bool | None) -> Iterator[Problem]:
-    """Report what is worth knowing about a job's checkpoints; a savepoint tells nothing of them.
+    """Report problems of how a job takes its checkpoints; a savepoint tells nothing about that.
 
     Args:
-        saved: What the checkpoint says of itself, and the others that the job retains.
-        kept_when_cancelled: Whether it outlives a job that is cancelled; None where its properties do not tell.
+        saved: The properties of the checkpoint, and the others that the job retains.
+        kept_when_cancelled: Whether it outlives a cancelled job; None if its properties do not tell.
     """
     if saved.kind != "checkpoint":
         return
@@ -42,7 +42,7 @@ def _interval(saved: Saved) -> Iterator[Problem]:
 
 
 def _seconds(milliseconds: int) -> str:
-    """Describe a span of time.
+    """Format a duration.
 
     >>> _seconds(60_000), _seconds(1_500)
     ('60 s', '1.5 s')

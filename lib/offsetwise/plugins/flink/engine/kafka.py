@@ -1,4 +1,4 @@
-"""What Flink's Kafka connectors keep in their state: splits, enumerators, committables.
+"""The state of Flink's Kafka connectors: splits, enumerators, committables.
 
 Formats: `KafkaPartitionSplitSerializer`, `KafkaSourceEnumStateSerializer`, `DynamicKafkaSourceSplitSerializer`,
 `KafkaWriterStateSerializer` and `KafkaCommittableSerializer` of flink-connector-kafka up to 5.0; the legacy consumer's
@@ -62,10 +62,10 @@ class Enumerator:
 
 
 def read_split(cursor: Cursor) -> Split:
-    """Read one element of `SourceReaderState`, strictly: other sources use the same name.
+    """Parse one element of `SourceReaderState`, strictly: other sources use the same name.
 
     Raises:
-        DamagedError: It is no split of a KafkaSource or a DynamicKafkaSource.
+        DamagedError: It is not a split of a KafkaSource or a DynamicKafkaSource.
     """
     byte_offset = cursor.byte_offset
     version = _versioned(cursor, "a split")
@@ -83,7 +83,7 @@ def read_split(cursor: Cursor) -> Split:
 
 
 def _versioned(cursor: Cursor, what: str) -> int:
-    """Read the lengths around an element, which must agree, and give its version."""
+    """Read the lengths around an element, which must agree, and return its version."""
     outer = cursor.int32(f"the length of {what}")
     if outer != cursor.remaining:
         raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {outer:,}")
@@ -127,17 +127,17 @@ def _partition(cursor: Cursor) -> int:
 
 
 def read_enumerator(cursor: Cursor) -> Enumerator:
-    """Read the state of a KafkaSource's coordinator, versions 0 to 3.
+    """Parse the state of a KafkaSource's coordinator, versions 0 to 3.
 
     Raises:
-        DamagedError: It is that of another source, or damaged.
+        DamagedError: It is of another source, or damaged.
     """
     version, inner = coordinator_body(cursor, lowest=0, highest=LAST_ENUMERATOR_VERSION)
     return Enumerator(version, read_listed(version, inner))
 
 
 def coordinator_body(cursor: Cursor, *, lowest: int, highest: int) -> tuple[int, Cursor]:
-    """Return the version of an enumerator, and its bytes, from the state of a source's coordinator.
+    """Return the version and the bytes of the enumerator in the state of a source's coordinator.
 
     Raises:
         DamagedError: It has another version, or other lengths.
@@ -156,14 +156,14 @@ def coordinator_body(cursor: Cursor, *, lowest: int, highest: int) -> tuple[int,
 
 
 def read_listed(version: int, cursor: Cursor) -> tuple[Split, ...]:
-    """Read the splits that an enumerator of a KafkaSource lists, to its end.
+    """Parse the splits that an enumerator of a KafkaSource lists, to its end.
 
     Args:
-        version: Of the enumerator's state, 0 to 3.
-        cursor: Its bytes alone.
+        version: Version of the enumerator's state, 0 to 3.
+        cursor: The enumerator's bytes.
 
     Raises:
-        DamagedError: It is that of another source, or damaged.
+        DamagedError: It is of another source, or damaged.
     """
     return tuple((_assignments, _assigned, _with_status, _full_splits)[version](cursor))
 
@@ -229,12 +229,12 @@ def _is_assigned(cursor: Cursor) -> bool:
 
 
 def read_legacy(cursor: Cursor) -> Split:
-    """Read one element of the legacy consumer's `topic-partition-offset-states`, as the next record to read.
+    """Parse one element of the legacy consumer's `topic-partition-offset-states`, as the next record to read.
 
-    The element holds the last processed record, and a hash of topic and partition, which is checked.
+    The element contains the last processed record, and a hash of topic and partition, which is verified.
 
     Raises:
-        DamagedError: It is no such element.
+        DamagedError: It is not such an element.
     """
     byte_offset = cursor.byte_offset
     _varint(cursor, "the class of a partition")
@@ -274,7 +274,7 @@ def _signed(value: int) -> int:
 
 
 def _kryo_text(cursor: Cursor) -> str:
-    """Read a text of ASCII: its last byte marked, or, when of one letter or of 64 and more, behind its length."""
+    """Read ASCII text with a marked last byte, or, if it has one letter or more than 63, prefixed with its length."""
     first = cursor.byte("a topic")
     if not first & 0x80:
         characters = bytearray()

@@ -1,7 +1,7 @@
-"""The `_metadata` file of a Flink checkpoint or savepoint, versions 4 to 6: what it holds, and where.
+"""The `_metadata` file of a Flink checkpoint or savepoint, versions 4 to 6: its content, and the offsets of it.
 
-Format: Flink's `MetadataV2V3SerializerBase` and its subclasses up to `MetadataV6Serializer`. Nothing is deserialised
-as Java would: the properties at the end and every serializer's snapshot are opaque bytes.
+Format: Flink's `MetadataV2V3SerializerBase` and its subclasses up to `MetadataV6Serializer`. Nothing is deserialised as
+Java would: the properties at the end and every serializer's snapshot are opaque bytes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MAGIC: Final = 0x4960672D
 FIRST_VERSION: Final = 4
 LAST_VERSION: Final = 6
 NAMES_SINCE: Final = 5
-"""From this version on operators carry their name and uid."""
+"""From this version on operators have their name and uid."""
 MAX_OPERATORS: Final = 100_000
 MAX_ELEMENTS: Final = 1_000_000
-"""Of one state in one subtask. Of sources and sinks, `flink_opened` holds fewer."""
+"""Maximum for one state in one subtask. For sources and sinks, `opened` has a lower limit."""
 
 _MASTER_MAGIC: Final = 0xC96B1696 - 2**32
 _JAVA: Final = b"\xac\xed\x00\x05"
@@ -31,7 +31,7 @@ _DISCARDED: Final = re.compile(
     rb"Z\x00\x10discardCancelled(?:Z\x00[\x01-\x40][A-Za-z]+){6}"
     rb"L\x00\x0echeckpointTypet\x00[\x01-\x7f][A-Za-z/;]+xp([\x00\x01])"
 )
-"""The first of `CheckpointProperties`' seven flags, behind their names."""
+"""The first of `CheckpointProperties`' seven flags, after their names."""
 _FORMAT: Final = re.compile(rb"t\x00(?:\x09(CANONICAL)|\x06(NATIVE))")
 
 
@@ -39,19 +39,19 @@ class UnknownMetadataVersionError(DamagedError):
     def __init__(self, at: int, what: str, *, is_older: bool) -> None:
         super().__init__(at, what)
         self.is_older = is_older
-        """Whether a Flink wrote it that is older than those whose files are read."""
+        """Whether it was written by a Flink older than the supported ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedState:
-    """One operator state: its elements are found by their places in the bytes that all states share."""
+    """One operator state: its elements are at offsets in the bytes that all states share."""
 
     name: str
     mode: int
     """0: the elements are split among subtasks; 1: every subtask gets all; 2: all are the same."""
     offsets: Sequence[int]
     at: int
-    """Where the first of these places, eight bytes each, stands in `_metadata`."""
+    """Where the offsets begin in `_metadata`, eight bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +96,21 @@ class Metadata:
     checkpoint_id: int
     operators: tuple[OperatorEntry, ...]
     kind: str | None
-    """`savepoint` or `checkpoint`; None where the properties do not tell."""
+    """`savepoint` or `checkpoint`; None if the properties do not tell."""
     format: str | None
-    """`canonical` or `native`; None where the properties do not tell."""
+    """`canonical` or `native`; None if the properties do not tell."""
     counted_at: int
-    """Where the number of operators, four bytes, stands."""
+    """Offset of the number of operators, four bytes."""
     kept_when_cancelled: bool | None
-    """Whether it outlives a job that is cancelled; None where the properties do not tell."""
+    """Whether it outlives a cancelled job; None if the properties do not tell."""
 
 
 def parse_metadata(data: bytes) -> Metadata:
-    """Read a `_metadata` file.
+    """Parse a `_metadata` file.
 
     Raises:
-        UnknownVersionError: It is of a version that is not read.
-        DamagedError: It is no such file, or damaged; names the byte.
+        UnknownVersionError: Its version is not supported.
+        DamagedError: It is not such a file, or damaged; names the byte.
     """
     cursor = Cursor(data)
     if cursor.int32("the magic number of a Flink checkpoint") != MAGIC:
@@ -125,7 +125,7 @@ def parse_metadata(data: bytes) -> Metadata:
     if operators > MAX_OPERATORS:
         raise DamagedError(cursor.byte_offset - 4, f"expected at most {MAX_OPERATORS:,} operators, found {operators:,}")
     entries = tuple(_operator(cursor, version) for _ in range(operators))
-    # A wrong number of operators would end here early: what follows them is a stream of Java objects, and nothing else.
+    # With a wrong number of operators, this is not the end: what follows them is a stream of Java objects.
     if not data.startswith(_JAVA, cursor.at):
         raise cursor.damaged("expected the properties of the checkpoint, found something else or the end of the file")
     tail = data[cursor.at : cursor.at + 64 * 1024]
@@ -242,7 +242,7 @@ def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
         cursor.skip_text("a folder of merged files")
         cursor.skip_text("a folder of merged files")
         cursor.flag("whether the merged state is empty")
-    elif tag != 4:  # the one other kind
+    elif tag != 4:  # the only other kind
         raise DamagedError(begun, f"expected an operator state (kind 0, 4 or 17), found kind {tag}")
     states = []
     for _ in range(cursor.count("named states", least=7)):

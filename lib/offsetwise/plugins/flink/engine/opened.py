@@ -1,4 +1,4 @@
-"""The operator state of a Flink checkpoint, opened: inline, in the folder, or at the path that the checkpoint gives."""
+"""The operator state of a Flink checkpoint, opened: inline, in the folder, or at the path recorded in it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from offsetwise.storage.folders import FolderReader
 WANTED: Final = frozenset({READER_STATE, LEGACY_STATE, LEGACY_SHARDS, WRITER_STATE, COMMITTER_STATE})
 
 MAX_KEPT_ELEMENTS: Final = 200_000
-"""Of all sources and sinks of a checkpoint; a source has one per partition."""
+"""For all sources and sinks of a checkpoint; a source has one per partition."""
 MAX_KEPT_BYTES: Final = 8 * 1024 * 1024
-"""Of coordinators and of what sinks keep; a coordinator has some sixty per partition."""
+"""For coordinators and sinks; a coordinator has about sixty bytes per partition."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
 Elsewhere = Callable[[str], bytes | StorageError]
-"""Reads a file by the absolute path that a checkpoint gives."""
+"""Reads a file by the absolute path in a checkpoint."""
 
 
 @dataclass(slots=True)
@@ -47,10 +47,10 @@ class Opened:
     problems: list[Problem] = field(default_factory=list)
     compressed: bool = False
     plain_bytes: int = 0
-    """What compressed elements have taken so far."""
+    """Uncompressed size of compressed elements so far."""
     elements_seen: int = 0
     bytes_seen: int = 0
-    """Of coordinators and of what sinks keep, so far."""
+    """Bytes of coordinators and sinks so far."""
 
     @classmethod
     def of(cls, folder: FolderReader, data: bytes, metadata: Metadata, elsewhere: Elsewhere | None) -> Opened:
@@ -75,7 +75,7 @@ class Opened:
         return opened
 
     def _require_names(self, metadata: Metadata) -> None:
-        """Refuse states that are not in the bytes that they should be in: a source could hide behind another name."""
+        """Report states that their bytes do not name: otherwise a source could be hidden under another name."""
         for entry in metadata.operators:
             for handle in (subtask.managed for subtask in entry.subtasks if subtask.managed is not None):
                 if handle.handle is None or handle.handle.kind != "inline":
@@ -115,7 +115,7 @@ class Opened:
         return StateBlob(handle.path, content, handle.at, handle.at + handle.size)
 
     def coordinator(self, entry: OperatorEntry) -> Cursor | None:
-        """Return the state of an operator's coordinator; None where it has none that can be read."""
+        """Return the state of an operator's coordinator; None if it has none that can be read."""
         handle = entry.coordinator
         if handle is None:
             return None
@@ -133,7 +133,7 @@ class Opened:
     def elements(self, entry: OperatorEntry, name: str) -> tuple[list[Cursor | DamagedError], bool]:
         """Return the elements of one state over all subtasks, and whether every subtask's could be opened.
 
-        A subtask that keeps the state with no element in it, such as an idle reader's, needs no bytes.
+        A subtask without elements of the state, such as an idle reader's, needs no bytes.
         """
         elements: list[Cursor | DamagedError] = []
         complete = True
@@ -167,7 +167,7 @@ class Opened:
         return elements, complete
 
     def _afford(self, position: int, *, elements: int = 0, size: int = 0) -> None:
-        """Count what is about to be held: an element of a few bytes takes a hundred times as many.
+        """Count what is about to be kept in memory: an element of a few bytes takes a hundred times as many.
 
         Raises:
             DamagedError: It is more than any job keeps.
@@ -184,7 +184,7 @@ class Opened:
             )
 
     def digests(self) -> tuple[tuple[str, str], ...]:
-        """Return (name, SHA-256) of the state files in the folder that were read."""
+        """Return (name, SHA-256 in hex) of the state files in the folder that were read."""
         return tuple(
             (name, hashlib.sha256(data).hexdigest()) for name, data in sorted(self.files.items()) if _is_plain(name)
         )

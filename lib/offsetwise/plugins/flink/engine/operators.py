@@ -97,7 +97,7 @@ def _named(entry: OperatorEntry, *, raw: bool) -> list[OperatorState]:
 
 
 def _bounds(handle: OperatorHandle) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Return the offsets of elements; none where they are damaged, which is said where they are read."""
+    """Return the bounds of elements; empty if they are damaged, which their reader reports."""
     try:
         return element_bounds(handle)
     except DamagedError:

@@ -1,7 +1,7 @@
-"""What the REST API of a running Flink says about one job: its state, and what it was restored from.
+"""One job of a running Flink by its REST API: its state, and what it was restored from.
 
-Format of the answers: `DashboardConfiguration`, `JobDetailsInfo` and `CheckpointingStatistics` of Flink. The latest
-restore alone is kept: a fail-over overwrites where the job began. Answers are cached for the refresh interval.
+Format of the answers: `DashboardConfiguration`, `JobDetailsInfo` and `CheckpointingStatistics` of Flink. Only the
+latest restore is kept: a fail-over overwrites where the job began. Answers are cached for the refresh interval.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _NAMED: Final = 12
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkAddress:
     url: str
-    """Of the REST API."""
+    """URL of the REST API."""
     job_id: str | None
-    """None where the address names no job, so that exactly one may run there."""
+    """None if the address names no job, so that exactly one may run there."""
 
     @classmethod
     def parse(cls, text: str) -> FlinkAddress:
-        """Read the address of a web page of Flink, of a job in its REST API, or of the API alone.
+        """Parse the address of a web page of Flink, of a job in its REST API, or of the API alone.
 
         >>> FlinkAddress.parse("http://flink:8081/#/job/running/" + "0a" * 16 + "/overview").url
         'http://flink:8081'
 
         Raises:
-            UsageError: It is another one.
+            UsageError: It is another address.
         """
         address = JobAddress.parse(text)
         page = address.fragment.partition("?")[0]
@@ -69,7 +69,7 @@ class Restored:
     checkpoint_id: int
     is_savepoint: bool
     path: str | None
-    """As Flink calls the folder of the checkpoint; None where it is not kept outside of the job."""
+    """Flink's path of the checkpoint's folder; None if the checkpoint is not externalized."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,19 +79,19 @@ class FlinkJob:
     name: str
     state: str
     version: str
-    """Of Flink."""
+    """Version of Flink."""
     restored: Restored | None
-    """None where there was no restore."""
+    """None if there was no restore."""
     restores: int
-    """How many there were, of the JobManager that answers."""
+    """Number of restores, as counted by the answering JobManager."""
     keeps_checkpoints: bool
-    """Whether the job takes checkpoints; else Flink does not say what it was restored from."""
+    """Whether the job takes checkpoints; if not, Flink does not record what it was restored from."""
     own_paths: frozenset[str]
-    """Of the checkpoints that the job itself has taken, of those that Flink still lists."""
+    """Paths of the checkpoints that the job itself has taken and Flink still lists."""
     is_settled: bool
-    """Whether it began to run longer ago than answers are cached: then a missing restore is no old answer."""
+    """Whether it began to run longer ago than answers are cached: then a missing restore is not an outdated answer."""
     vertices: tuple[str, ...]
-    """The ids of what it runs."""
+    """The ids of its vertices."""
 
     @property
     def address(self) -> str:
@@ -99,11 +99,11 @@ class FlinkJob:
 
 
 def read_job(address: FlinkAddress, sign_on: SignOn) -> FlinkJob:
-    """Read what Flink says of a job.
+    """Read the state of a job.
 
     Raises:
-        SecretError: What signs on leads nowhere.
-        StorageError: No answer, another service, no such job, or several where none was named.
+        SecretError: A reference to a credential cannot be resolved.
+        StorageError: No answer, another service, no such job, or several if none was named.
     """
     service = RestService.at(address.url, sign_on, engine=ENGINE)
     config = service.get("/config")
@@ -141,7 +141,6 @@ def _vertices(listed: object) -> tuple[str, ...]:
 
 
 def _only_job(service: RestService) -> str:
-    """Return the id of the only job that has not ended."""
     body = service.get("/jobs/overview")
     jobs = body.get("jobs") if isinstance(body, dict) else None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) and _is_id(job.get("jid")) for job in jobs):
@@ -170,7 +169,6 @@ def _details(service: RestService, job_id: str) -> Mapping[str, Any]:
 
 
 def _statistics(service: RestService, job_id: str) -> Mapping[str, Any] | None:
-    """Return the checkpoints of a job; None of one that takes none."""
     path = f"/jobs/{job_id}/checkpoints"
     try:
         body = service.get(path)

@@ -1,4 +1,4 @@
-"""What a KafkaSink keeps: the prefix of its transactions, and those that are prepared and not committed.
+"""The state of a KafkaSink: the prefix of its transactions, and those that are prepared and not committed.
 
 Formats: `KafkaWriterStateSerializer`, `KafkaCommittableSerializer` and Flink's `CommittableCollectorSerializer`.
 """
@@ -16,11 +16,11 @@ from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 COLLECTOR_MAGIC: Final = 0xB91F252C - 2**32
 COLLECTOR_VERSION: Final = 2
 STATES: Final = ("received", "retry", "failed", "committed")
-"""Of a committable, in Flink's order and words."""
+"""States of a committable, in Flink's order and names."""
 PENDING: Final = ("received", "retry")
-"""What a restore commits; the others are finished, and it passes over them."""
+"""States that a restore commits; the others are finished, and a restore skips them."""
 OWNERSHIPS: Final = (NamingStrategy.INCREMENTING, NamingStrategy.POOLING)
-"""In the order of Flink's `TransactionOwnership`, which each strategy has its own of: IMPLICIT_BY_SUBTASK_ID,
+"""In the order of Flink's `TransactionOwnership`, one for each strategy: IMPLICIT_BY_SUBTASK_ID,
 EXPLICIT_BY_WRITER_STATE."""
 RESUMED: Final = "v1"
 """Transactional id, producer id and epoch: a restore resumes the producer and commits."""
@@ -34,9 +34,9 @@ _PREPARED: Final = re.compile(r"(\d{1,19}):(\d{1,5})")
 class WriterState:
     prefix: str
     strategy: NamingStrategy | None = None
-    """None before connector 4.0, whose state (version 1) does not say."""
+    """None before connector 4.0, whose state (version 1) does not record it."""
     precommitted: tuple[tuple[str, int], ...] = ()
-    """(transactional id, checkpoint), of connectors that keep them (version 2)."""
+    """(transactional id, checkpoint), from connectors that record them (version 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class Committable:
 
 
 def read_writer(cursor: Cursor) -> WriterState:
-    """Read one element of `writer_raw_states`.
+    """Parse one element of `writer_raw_states`.
 
     Raises:
-        DamagedError: It is that of another sink, or damaged.
+        DamagedError: It is of another sink, or damaged.
     """
     version, inner = _versioned(cursor)
     prefix = inner.text("the prefix of transactional ids")
     if version == 1:
         inner.finished("a writer's state")
         return WriterState(prefix)
-    if version != 2:  # the versions there are
+    if version != 2:  # the known versions
         raise inner.damaged(f"expected a KafkaSink's writer of version 1 or 2, found {version:,}")
     inner.skip(8, "the owner of transactions")
     ownership = inner.int32("how transactions are owned")
@@ -77,7 +77,7 @@ def read_writer(cursor: Cursor) -> WriterState:
 
 
 def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
-    """Read one element of `streaming_committer_raw_states`.
+    """Parse one element of `streaming_committer_raw_states`.
 
     Returns:
         The transactions of a KafkaSink, and how many committables are not a KafkaSink's.
@@ -103,7 +103,7 @@ def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
                 committable = _committable(request, checkpoint_id)
                 committables += [] if committable is None else [committable]
                 others += committable is None
-            subtask.skip(8 if subtask_version == 2 else 12, "numbers of committables")  # one less
+            subtask.skip(8 if subtask_version == 2 else 12, "numbers of committables")  # version 2 has one number less
             subtask.finished("a subtask of a committer")
         part.finished("a checkpoint of a committer")
     inner.finished("a committer's state")
@@ -111,7 +111,7 @@ def read_committer(cursor: Cursor) -> tuple[tuple[Committable, ...], int]:
 
 
 def _committable(request: Cursor, checkpoint_id: int) -> Committable | None:
-    """Read one committable; None where it is not a KafkaSink's."""
+    """Parse one committable; None if it is not a KafkaSink's."""
     version = request.int32("the version of a committable")
     size = request.count("bytes of a committable")
     at = request.skip(size, "a committable")
@@ -138,17 +138,17 @@ def _resumed(cursor: Cursor) -> tuple[str, int, int, str]:
 
 
 def _resumed_or_prepared(cursor: Cursor) -> tuple[str, int, int, str]:
-    """Read what the connector's pull request 271 writes, the only code there is of FLIP-319's second version."""
+    """Parse the format of the connector's pull request 271, the only existing code of FLIP-319's second version."""
     transactional_id, producer_id, epoch = _producer(cursor)
     if cursor.flag("whether a transaction was prepared"):
-        # What was prepared is what a restore completes, whatever producer the committable names.
+        # A restore completes the prepared transaction, whatever producer the committable names.
         producer_id, epoch = _producer_text(cursor)
     cursor.finished("a committable")
     return transactional_id, producer_id, epoch, PREPARED
 
 
 def _prepared(cursor: Cursor) -> tuple[str, int, int, str]:
-    """Read FLIP-319's words as bytes: the proposal names two fields and fixes no layout."""
+    """Parse FLIP-319's description as bytes: the proposal names two fields and fixes no layout."""
     transactional_id = cursor.text("a transactional id")
     results = _producer_text(cursor)
     cursor.finished("a committable")
@@ -158,7 +158,7 @@ def _prepared(cursor: Cursor) -> tuple[str, int, int, str]:
 
 
 LAYOUTS: Final = {1: (_resumed,), 2: (_resumed_or_prepared, _prepared)}
-"""How a committable may be laid out, by its version. Each is read to its last byte, so that no bytes fit two."""
+"""Possible layouts of a committable, by its version. Each is read to its last byte, so that no bytes fit two."""
 
 
 def _producer(cursor: Cursor) -> tuple[str, int, int]:

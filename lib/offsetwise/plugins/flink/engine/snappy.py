@@ -1,7 +1,7 @@
-"""Snappy's framing format, decoded with bounds.
+"""Snappy's framing format, decoded with limits.
 
-Own code, because it runs on Spark's workers, which have the standard library and fsspec only, and because libraries
-believe a chunk of seven bytes that claims four gigabytes. The formats: `framing_format.txt` and
+An own implementation, because it runs on Spark's workers, which have only the standard library and fsspec, and because
+libraries trust a chunk of seven bytes that claims four gigabytes. The formats: `framing_format.txt` and
 `format_description.txt` of google/snappy.
 """
 
@@ -14,9 +14,9 @@ from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 
 STREAM_HEADER: Final = b"\xff\x06\x00\x00sNaPpY"
 MAX_CHUNK_BYTES: Final = 65_536
-"""What a chunk may hold, by the format."""
+"""Maximum uncompressed size of a chunk, by the format."""
 MAX_STREAM_BYTES: Final = 1024 * 1024
-"""What one element may hold: a split has some 300 bytes, a committer some 100 for each transaction."""
+"""Maximum size of one element: a split has about 300 bytes, a committer about 100 for each transaction."""
 
 _COMPRESSED: Final = 0x00
 PLAIN: Final = 0x01
@@ -25,16 +25,16 @@ _HEADER: Final = 0xFF
 
 
 def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes:
-    """Decode the chunks between two places.
+    """Decode the chunks between two offsets.
 
     Args:
-        data: Bytes that hold the chunks.
-        at: Where the first one begins.
-        end: Where the last one ends.
-        base: Where `data[0]` stands in its file, for what errors say.
+        data: Bytes that contain the chunks.
+        at: Where the first chunk begins.
+        end: Where the last chunk ends.
+        base: Offset of `data[0]` in its file, for error messages.
 
     Raises:
-        DamagedError: A chunk is damaged, does not fit its checksum, or claims more than the format allows.
+        DamagedError: A chunk is damaged, does not match its checksum, or claims more than the format allows.
     """
     cursor = Cursor(data, at, end, base=base)
     output = bytearray()
@@ -63,7 +63,7 @@ def uncompress_stream(data: bytes, at: int, end: int, *, base: int = 0) -> bytes
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Return the checksum that Snappy's frames carry."""
+    """Return the checksum used in Snappy's frames."""
     table, crc = _table(), 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -79,7 +79,7 @@ def _uncompressed(data: bytes, begun: int) -> bytes:
         at += 1
         if tag & 3 == 0:
             size = (tag >> 2) + 1
-            if size > 60:  # 61 to 64 say how many bytes hold the size
+            if size > 60:  # 61 to 64 are the number of bytes of the size
                 wide = size - 60
                 size = int.from_bytes(data[at : at + wide], "little") + 1
                 at += wide
@@ -112,7 +112,7 @@ def _uncompressed(data: bytes, begun: int) -> bytes:
 
 
 def _length(data: bytes, begun: int) -> tuple[int, int]:
-    """Return the length a block claims, which is checked before anything is decoded, and where its body begins."""
+    """Return the length that a block claims, which is checked before anything is decoded, and where its body begins."""
     length = 0
     for at, byte in enumerate(data[:5]):
         length |= (byte & 0x7F) << 7 * at

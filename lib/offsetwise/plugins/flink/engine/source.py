@@ -1,6 +1,6 @@
-"""The positions of one source of a Flink job, from what its readers and its coordinator keep.
+"""The positions of one source of a Flink job, from the state of its readers and its coordinator.
 
-The readers' offsets count. The coordinator's are older, except for partitions that no reader has yet.
+The readers' offsets are used. The coordinator's are older, except for partitions that no reader has yet.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class SourceState:
     index: int
     id: str
     label: str
-    """What to call the operator in sentences."""
+    """Name of the operator in sentences."""
     state: str
-    """The name of the state that its elements are of."""
+    """The name of the state that its elements are from."""
     elements: Sequence[Cursor | DamagedError]
     coordinator: Cursor | None
     complete: bool
     """Whether every subtask's state could be opened."""
     written_ms: int | None = None
-    """What its file is dated, since the epoch; None where nothing says that."""
+    """Modification time of its file, epoch ms; None if unknown."""
 
     @property
     def legacy(self) -> bool:
@@ -56,7 +56,7 @@ class SourceState:
 
 
 def read_source(retained: SourceState) -> tuple[CheckpointSource, list[Problem]]:
-    """Return one source with its positions, and what is wrong with them. What cannot be relied on is left out."""
+    """Return one source with its positions, and its problems. Positions that cannot be relied on are left out."""
     splits, failed = read_each(retained.elements, read_legacy if retained.legacy else read_split)
     if any(split.cluster is not None for split in splits):
         return _dynamic(retained, splits, failed)
@@ -71,7 +71,7 @@ def read_source(retained: SourceState) -> tuple[CheckpointSource, list[Problem]]
 def read_each(
     elements: Sequence[Cursor | DamagedError], read: Callable[[Cursor], T]
 ) -> tuple[list[T], list[DamagedError]]:
-    """Read the elements of a state, each from its beginning: another connector's reader may try them again."""
+    """Parse the elements of a state, each from its beginning: another connector's parser may try them again."""
     results: list[T] = []
     failed: list[DamagedError] = []
     for element in elements:
@@ -140,7 +140,6 @@ def _kafka(
 def _once(
     retained: SourceState, splits: Sequence[Split], problems: list[Problem]
 ) -> tuple[dict[TopicPartition, Split], frozenset[TopicPartition]]:
-    """Return the splits by partition, and the partitions that stand there twice, which become a problem."""
     splits_by_partition: dict[TopicPartition, Split] = {}
     twice: dict[TopicPartition, tuple[Split, Split]] = {}
     for split in splits:
@@ -166,9 +165,9 @@ def _strangers(
 
 
 def _without_reader(listed: dict[TopicPartition, Split], observed: set[TopicPartition]) -> list[TopicPartition]:
-    """Return the partitions that are assigned and that no reader keeps.
+    """Return the partitions that are assigned and that no reader has.
 
-    A split with an end is not among them: a reader drops it once it is read to that end.
+    A split with a stopping offset is not among them: a reader drops it once it is read to that offset.
     """
     return sorted(
         key for key, split in listed.items() if split.assigned and key not in observed and split.stop == NO_STOP
@@ -259,7 +258,7 @@ def _by_cluster(splits: Sequence[Split]) -> dict[str, list[Split]]:
 
 
 def _enumerators(retained: SourceState, problems: list[Problem]) -> tuple[ClusterEnumerator, ...]:
-    """Return what a DynamicKafkaSource's coordinator knows of each cluster; nothing where it cannot be read."""
+    """Return the enumerators of a DynamicKafkaSource's coordinator; empty if it cannot be read."""
     if retained.coordinator is None:
         return ()
     begun = retained.coordinator.at

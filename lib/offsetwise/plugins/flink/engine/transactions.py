@@ -40,12 +40,12 @@ class Sinks:
     prefixes: Mapping[str, str]
     """The prefix of transactional ids, by operator."""
     pooled: tuple[str, ...]
-    """The prefixes whose names a writer uses again (POOLING), sorted."""
+    """The prefixes whose ids a writer reuses (POOLING), sorted."""
     problems: tuple[Problem, ...]
 
 
 def read_sinks(operators: Sequence[SinkElements]) -> Sinks:
-    """Read the states of all sinks; those of other sinks than Kafka's are passed over."""
+    """Parse the states of all sinks; those of other sinks than Kafka's are skipped."""
     transactions: list[Transaction] = []
     prefixes: dict[str, str] = {}
     problems: list[Problem] = []
@@ -92,7 +92,7 @@ def _writers(sink: SinkElements, problems: list[Problem]) -> list[WriterState]:
             states.append(read_writer(element))
         except DamagedError as error:
             failed.append(error)
-    # Every sink's writer keeps its state under this name: one that is nowhere Kafka's is another sink's.
+    # Every sink's writer has its state under this name: without any Kafka element, it is another sink's.
     if states and failed:
         problems.append(damaged(f"The writer's state of {sink.label} cannot be read whole: {failed[0]}."))
     return states
@@ -120,7 +120,6 @@ def _committables(sink: SinkElements, problems: list[Problem]) -> tuple[list[Com
 
 
 def _strategies(states: Iterable[WriterState]) -> Mapping[str, NamingStrategy | None]:
-    """Return the strategy of each prefix; None where its writers do not say, or do not agree."""
     said: dict[str, set[NamingStrategy | None]] = {}
     for state in states:
         said.setdefault(state.prefix, set()).add(state.strategy)
@@ -135,7 +134,7 @@ def _overlaps(strategies: Mapping[str, NamingStrategy | None]) -> Iterator[Probl
 
 
 def _committed(operator: str, committable: Committable, strategies: Mapping[str, NamingStrategy | None]) -> Transaction:
-    # The committer is an operator of its own. Its ids alone lead to the writer that made them.
+    # The committer is a separate operator. Only its ids lead to the writer that created them.
     name = parse(committable.transactional_id)
     return Transaction(
         operator=operator,

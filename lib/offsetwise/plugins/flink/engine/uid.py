@@ -10,7 +10,7 @@ _C2: Final = 0x4CF5AD432745937F
 
 
 def operator_id(uid: str) -> str:
-    """Return an operator's id, as Guava's `murmur3_128` (seed 0) makes it from the uid in UTF-8.
+    """Return an operator's id: Guava's `murmur3_128` (seed 0) of the uid in UTF-8, in hex.
 
     >>> operator_id("kafka-src")
     '2cfff4cfdc12cf3ce3a313acc56edab3'

@@ -88,7 +88,7 @@ def _restart(answers: Answers, migration: Offered, name: str, shown: Checkpoint)
 
 
 def facts(read: Checkpoint) -> None:
-    """Draw what the Fleet screen shows of a job alone: nothing."""
+    """Draw nothing: the Fleet screen has no part for Flink."""
 
 
 def _metrics(read: CheckpointReading, *, recorded: bool) -> None:
@@ -193,7 +193,7 @@ def _retained(shown: Checkpoint) -> None:
 
 
 def apart(earlier: Checkpoint, later: Checkpoint) -> list[tuple[SourcePosition, int]]:
-    """Return every partition that two checkpoints of one job have, in the earlier's order, and where the later is."""
+    """Return every partition that both checkpoints of a job have, in the earlier's order, and its later offset."""
     ends = {(source.id, at.topic, at.partition): at.offset for source in later.sources for at in source.positions}
     return [
         (at, offset_of(ends[source.id, at.topic, at.partition]))

@@ -1,7 +1,7 @@
-"""Other numbers in the state of Flink's DynamicKafkaSource: for one of its clusters, and nothing for the others.
+"""Edits the state of Flink's DynamicKafkaSource: for one of its clusters, leaving the others unchanged.
 
-The coordinator keeps the addresses of every cluster, and after a restore uses those that it keeps until its metadata
-service names other topics: without the new cluster's addresses there, the job would go on reading the old one.
+The coordinator keeps the addresses of every cluster, and after a restore uses them until its metadata service names
+other topics: without the new cluster's addresses there, the job would continue to read the old one.
 """
 
 from __future__ import annotations
@@ -30,29 +30,28 @@ from offsetwise.plugins.flink.targets.elements import (
 _WRAPPED: Final = 12
 """The outer length, the version and the inner length before a split."""
 _WITH_RETAINED: Final = 2
-"""The version of a split from which on it says whether its cluster was removed."""
+"""The first version of a split that records whether its cluster was removed."""
 
 
 _MOST: Final = 2**16 - 1
-"""Bytes of a text."""
+"""Maximum size of a text in bytes."""
 
 
 class MovedCluster(NamedTuple):
     cluster: str
-    """Its id. It stays: the metadata service names the new cluster by it."""
+    """Its id. It stays: the metadata service uses it for the new cluster."""
     servers: str
     """The new cluster's `bootstrap.servers`, as that service is to name them."""
 
     @classmethod
     def of(cls, job: StatedJob) -> MovedCluster | None:
-        """Return what a plan states; None where it states none."""
         if job.dynamic_cluster is None or job.dynamic_servers is None:
             return None
         return cls(job.dynamic_cluster, job.dynamic_servers)
 
 
 def dynamic_element(plain: bytes, moves: Moves, moved: MovedCluster) -> tuple[TopicPartition, bytes]:
-    """Edit an element of a DynamicKafkaSource's reader; see `edited_element`. Those of other clusters stay as they are.
+    """Edit an element of a DynamicKafkaSource's reader; see `edited_element`. Other clusters' elements are unchanged.
 
     Their partitions are returned under names that no topic can have.
     """
@@ -71,15 +70,15 @@ def dynamic_element(plain: bytes, moves: Moves, moved: MovedCluster) -> tuple[To
 
 
 def dynamic_pieces(cursor: Cursor, moves: Moves, moved: MovedCluster) -> list[Piece]:
-    """Return what changes in the state of a coordinator: one cluster's partitions, topics and addresses; and lengths.
+    """Return the edits of a coordinator's state: one cluster's partitions, topics and addresses, and lengths.
 
     Args:
-        cursor: Its state; read from where it stands.
-        moves: Where the partitions of that cluster go.
+        cursor: Its state; read from the current position.
+        moves: New positions of that cluster's partitions.
         moved: The cluster.
 
     Raises:
-        DamagedError: It is that of another source.
+        DamagedError: It is the state of another source.
         NotEditableError: It does not know the cluster, or a partition cannot be moved.
     """
     state = read_dynamic_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
@@ -118,7 +117,7 @@ def _text(text: Text, value: str) -> Piece:
 
 
 def _prove(cursor: Cursor, pieces: list[Piece], moves: Moves, moved: MovedCluster) -> None:
-    """Read the state as it will be, and refuse unless it differs in the one cluster alone."""
+    """Parse the state as it will be, and refuse unless it differs in the one cluster only."""
     data = cursor.data[: cursor.end]
     before = read_dynamic_enumerator(Cursor(data, cursor.at))
     after = read_dynamic_enumerator(Cursor(spliced(data, pieces), cursor.at))
@@ -127,7 +126,7 @@ def _prove(cursor: Cursor, pieces: list[Piece], moves: Moves, moved: MovedCluste
 
 
 def _summary(state: DynamicEnumerator, moved: MovedCluster, moves: Moves | None) -> tuple[object, ...]:
-    """Return what a state says; with `moves`, what it is to say after the edit."""
+    """Return a state's content; with `moves`, the expected content after the edit."""
     names = {key.topic: move.new_topic for key, move in (moves or {}).items()}
 
     def split_of(cluster: str, split: Split) -> object:

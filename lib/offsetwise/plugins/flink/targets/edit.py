@@ -1,8 +1,8 @@
-"""Other positions in a Flink savepoint, everything else byte for byte.
+"""Replaces positions in a Flink savepoint; everything else stays byte for byte.
 
-Where a topic keeps its name, eight bytes change per partition and the length stays. Where it does not, elements grow or
-shrink, and the places and sizes that `_metadata` gives follow. What was made is read again with the reader that finds
-positions, and refused unless exactly the planned ones changed. Pure: bytes in, bytes out.
+If a topic keeps its name, eight bytes change per partition and the length stays. If not, elements grow or shrink, and
+the offsets and sizes in `_metadata` follow. The result is read again with the reader of positions, and refused unless
+exactly the planned ones changed. Pure: bytes in, bytes out.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ _TAKE: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedSavepoint:
     files: Mapping[str, bytes]
-    """`_metadata`, and every state file that has other bytes."""
+    """`_metadata`, and every state file with other bytes."""
     changes: Mapping[str, tuple[NumberChange, ...]]
-    """One per partition, by the file that keeps its position."""
+    """One per partition, by the file that contains its position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
     state: str
-    """The name of the state that its readers keep."""
+    """The name of the state of its readers."""
     element: Callable[[bytes], tuple[TopicPartition, bytes]]
-    """Returns which partition an element is of, and the element as it will be."""
+    """Returns the partition of an element, and the edited element."""
     coordinator: Callable[[Cursor], list[Piece]] | None
-    """Returns what changes in the state of its coordinator; None where nothing does."""
+    """Returns the edits of its coordinator's state; None if there are none."""
     needs_coordinator: bool = False
-    """Whether the source cannot be moved without an edit there."""
+    """Whether the source cannot be moved without an edit of its coordinator."""
     begins_new_at_earliest: Callable[[Cursor | None], bool] = kafka_begins_new_at_earliest
-    """Whether its coordinator begins partitions that it has not seen at their earliest record."""
+    """Returns whether its coordinator begins unknown partitions at their earliest record."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Making:
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
     """By the file that they are in."""
     kept_in: dict[tuple[str, str, int], str] = field(default_factory=dict)
-    """By operator, topic and partition: the file that a reader keeps its position in."""
+    """By operator, topic and partition: the file with the position in a reader's state."""
 
     def add(self, file: str, pieces: Iterable[Piece]) -> None:
         self.pieces.setdefault(file, []).extend(pieces)
@@ -103,10 +103,10 @@ def edit_savepoint(
     """Edit a savepoint.
 
     Args:
-        contents: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
-        moves: By the source's id, a uid or an operator's id. Every position of every Kafka source is among them.
+        contents: `_metadata`, and the state files of sources and sinks in its folder.
+        moves: By the source's id, a uid or an operator's id. They include every position of every Kafka source.
         uri: The savepoint, for errors.
-        moved: The cluster of a DynamicKafkaSource that the moves are of; None where no such source is edited.
+        moved: The cluster of a DynamicKafkaSource that the moves are of; None if no such source is edited.
 
     Raises:
         ApplyError: It may not be edited, or the moves do not fit it.
@@ -148,7 +148,7 @@ def _check_used(before: Checkpoint, moves: Mapping[str, tuple[Move, ...]], uri: 
 def open_savepoint(
     contents: Mapping[str, bytes], uri: str, moved: MovedCluster | None = None
 ) -> tuple[Checkpoint, Metadata, Opened]:
-    """Read a savepoint that is to be edited: its positions, what its file says, and the bytes of its state.
+    """Open a savepoint for an edit: its positions, its parsed metadata, and the bytes of its state.
 
     Raises:
         ApplyError: It may not be edited.
@@ -162,10 +162,10 @@ def open_savepoint(
 
 
 def require_editable(before: Checkpoint, uri: str) -> None:
-    """Go on only with a savepoint that can be relied on, has no records in flight, and holds all its state.
+    """Require a reliable savepoint, without records in flight, and with all its state in its folder.
 
     Raises:
-        ApplyError: It is another one.
+        ApplyError: It is not such a savepoint.
     """
     for problem in before.problems:
         if problem.code in _REFUSED and not chosen_at_start(problem):
@@ -228,10 +228,10 @@ def _rewrite(source: CheckpointSource, entry: OperatorEntry, moves: Moves, moved
 
 
 def edit_source(entry: OperatorEntry, rewrite: Rewrite, making: Making) -> None:
-    """Decide what changes in the state of one source.
+    """Record the edits of one source's state.
 
     Raises:
-        DamagedError: Its state is.
+        DamagedError: Its state is damaged.
         NotEditableError: It may not be edited.
     """
     for subtask in entry.subtasks:
@@ -274,7 +274,7 @@ def _growth(piece: Piece) -> int:
 
 
 def _moved(handle: OperatorHandle, begun: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the places of all elements behind a handle, after some before them have grown or shrunk."""
+    """Yield the new offsets of all elements in a handle, after some before them have grown or shrunk."""
     ordered = sorted(pieces)
     ends = [piece.end - begun for piece in ordered]
     grown = [0, *accumulate(map(_growth, ordered))]
@@ -292,7 +292,6 @@ def _resize(handle: StreamHandle, grown: int, making: Making) -> None:
 
 
 def _offsets_of(source: CheckpointSource) -> dict[TopicPartition, int | None]:
-    """Return the offset of each partition that a source keeps; None where it is chosen when the job starts."""
     undecided = {at.topic_partition: None for at in source.undecided}
     return {at.topic_partition: offset_of(at.offset) for at in source.positions} | undecided
 
@@ -345,7 +344,7 @@ def _without_positions(source: CheckpointSource) -> CheckpointSource:
 
 
 def _around(read: Checkpoint, edited: Collection[str]) -> tuple[object, ...]:
-    """Return everything but positions: the same before and after, but for the sizes of sources' own states."""
+    """Return everything but positions: the same before and after, except for the sizes of sources' own states."""
     operators = [
         replace(operator, states=tuple(replace(state, size_bytes=0) for state in operator.states))
         if operator.id in edited or operator.uid in edited

@@ -1,7 +1,7 @@
-"""Other numbers in the state of Flink's Kafka sources: in the elements of readers, and in what enumerators know.
+"""Edits of the state of Flink's Kafka sources: in the elements of readers, and in enumerators.
 
-Every function gives the bytes it was given where nothing changes. What is edited has been read by `engine/kafka`
-before, which is strict about every length.
+Every function returns its input bytes if nothing changes. Edited bytes have been parsed by `engine/kafka` before, which
+checks every length.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Moves = Mapping[TopicPartition, Move]
 _WRAPPED: Final = 12
 """The outer length, the version and the inner length before a split."""
 _FULL_SPLITS: Final = frozenset({0, 3})
-"""Versions of enumerators that keep offsets, each split behind its length."""
+"""Versions of enumerators that contain offsets, each split prefixed with its length."""
 _DISCOVERY_KNOWN: Final = frozenset({2, 3})
 """Versions of enumerators that end with whether the first discovery is finished."""
 
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 
 class NotEditableError(Exception):
-    """Something is right, and is not edited."""
+    """Valid state that cannot be edited."""
 
     def __init__(self, reason: str, fix: str = "") -> None:
         super().__init__(reason)
@@ -47,7 +47,7 @@ class NotEditableError(Exception):
 
 
 def spliced(data: bytes, pieces: list[Piece]) -> bytes:
-    """Put pieces into their places, which do not overlap.
+    """Replace ranges with pieces, which do not overlap.
 
     >>> spliced(b"offset 7.", [Piece(7, 8, b"10")])
     b'offset 10.'
@@ -62,17 +62,17 @@ def spliced(data: bytes, pieces: list[Piece]) -> bytes:
 def edited_element(
     data: bytes, start: int, end: int, edit: Callable[[bytes], tuple[TopicPartition, bytes]], *, framed: bool
 ) -> tuple[TopicPartition, bytes]:
-    """Return which partition one element of a reader's state is of, and the element as it will be.
+    """Return the partition of one element of a reader's state, and the edited element.
 
     Args:
-        data: The file that holds it.
+        data: The file that contains it.
         start: Where it begins.
         end: Where it ends.
-        edit: Does that for an element as it is without frames.
+        edit: Does so for an element without frames.
         framed: Whether it is a stream of Snappy chunks.
 
     Raises:
-        DamagedError: It is no such element.
+        DamagedError: It is not such an element.
         NotEditableError: It may not be edited.
     """
     before = data[start:end]
@@ -96,10 +96,10 @@ def _split(element: bytes, split: Split, moves: Moves) -> bytes:
 
 
 def edited_split(body: bytes, split: Split, moves: Moves) -> bytes:
-    """Return a split as `KafkaPartitionSplitSerializer` writes it, with the planned offset and the new topic's name.
+    """Return a split in the format of `KafkaPartitionSplitSerializer`, with the planned offset and new topic.
 
     Raises:
-        NotEditableError: The plan does not move it from where it is.
+        NotEditableError: The plan does not move it from its current offset.
     """
     move = _move(split, moves)
     name = len(split.topic)
@@ -120,7 +120,7 @@ def _legacy(element: bytes, split: Split, moves: Moves) -> bytes:
             f"{split.topic} to be called {move.new_topic}: the legacy consumer keeps names in Kryo with a hash",
             KEEP_NAME,
         )
-    # It keeps the last processed record.
+    # It contains the last processed record.
     return element[:-8] + (move.new - 1).to_bytes(8, "big", signed=True)
 
 
@@ -135,7 +135,7 @@ def _move(split: Split, moves: Moves) -> Move:
 
 
 def reframed(stream: bytes, plain: bytes) -> bytes:
-    """Put other bytes into the one chunk of a Snappy stream, with their checksum.
+    """Replace the bytes in the only chunk of a Snappy stream, with their checksum.
 
     Raises:
         NotEditableError: The chunk is compressed, or there are several.
@@ -149,18 +149,18 @@ def reframed(stream: bytes, plain: bytes) -> bytes:
 
 
 def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
-    """Return what changes in the state of a coordinator, with its own length.
+    """Return the edits of a coordinator's state, including its length.
 
-    Readers' offsets count, so those that an enumerator keeps of assigned splits may be older: they get the planned
-    ones too, and no number of the old cluster is left. Markers of those stay.
+    Readers' offsets take precedence, so an enumerator's offsets of assigned splits may be older: they are set to the
+    planned ones too, so that no number of the old cluster is left. Their markers stay.
 
     Args:
-        cursor: Its state; read from where it stands.
-        moves: Where partitions go.
+        cursor: Its state; read from the current position.
+        moves: New positions of the partitions.
 
     Raises:
-        DamagedError: It is that of another source.
-        NotEditableError: An unassigned split stands elsewhere than planned, or has no offset that could be changed.
+        DamagedError: It is the state of another source.
+        NotEditableError: An unassigned split has another offset than planned, or none that could be changed.
     """
     begun = cursor.at
     enumerator = read_enumerator(Cursor(cursor.data, begun, cursor.end))
@@ -169,7 +169,7 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
 
 
 def resized(data: bytes, at: int, pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the new length, four bytes at `at`, of bytes in which pieces change; nothing where it stays."""
+    """Return the edit of a length, four bytes at `at`, of bytes in which pieces change; empty if it stays."""
     grown = sum(len(piece.data) - (piece.end - piece.start) for piece in pieces)
     if not grown:
         return []
@@ -177,13 +177,13 @@ def resized(data: bytes, at: int, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def listed_pieces(data: bytes, version: int, splits: Sequence[Split], moves: Moves) -> list[Piece]:
-    """Return what changes in the splits that an enumerator lists; see `enumerator_pieces`.
+    """Return the edits of the splits that an enumerator lists; see `enumerator_pieces`.
 
     Args:
         data: What they were read from.
-        version: Of the enumerator's state.
-        splits: Their places are those in `data`.
-        moves: Where partitions go.
+        version: Version of the enumerator's state.
+        splits: With their offsets in `data`.
+        moves: New positions of the partitions.
     """
     full = version in _FULL_SPLITS
     results: list[Piece] = []
@@ -207,7 +207,7 @@ def listed_pieces(data: bytes, version: int, splits: Sequence[Split], moves: Mov
 
 
 def begins_new_at_earliest(cursor: Cursor | None) -> bool:
-    """Whether a KafkaSource begins partitions that it has not seen at their earliest record after a restore.
+    """Return whether a restored KafkaSource begins unknown partitions at their earliest record.
 
     It does once its first discovery is finished, and follows its initializer before.
     """

@@ -1,4 +1,4 @@
-"""Whether a running job of Flink was restored from the savepoint that a plan wrote, by its own REST API."""
+"""Checks whether a running Flink job was restored from the savepoint that a plan wrote, by its own REST API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offsetwise.wording import first_of
 
 _NAMED: Final = 5
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "s3p": "s3", "abfss": "abfs"}
-"""Schemes that name the same store by another one."""
+"""Aliases of schemes of the same store."""
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)")
 
 
@@ -74,7 +74,7 @@ def _judge(job: FlinkJob, savepoint: str, original: str | None) -> Judgement:
 
 
 def _offsets(job: FlinkJob, sign_on: SignOn) -> SourceOffsets:
-    """Return where the sources say they are: evidence beside the restore, so that no answer is no error."""
+    """Return the offsets of the sources: additional evidence, so a missing answer is not an error."""
     try:
         return read_source_offsets(RestService.at(job.url, sign_on, engine=ENGINE), job.id, job.vertices)
     except StorageError:
@@ -82,7 +82,7 @@ def _offsets(job: FlinkJob, sign_on: SignOn) -> SourceOffsets:
 
 
 def _by_sources(offsets: SourceOffsets, plan: Plan, origin: JobOrigin, message: str) -> Judgement:
-    """Add what the sources say: a job that goes on from the plan reads nothing before it, however far it has come."""
+    """Add the evidence of the sources' offsets: a job restored as planned reads nothing before the plan."""
     planned: dict[tuple[str, int], int] = {}
     topics: dict[str, set[str]] = {}
     for position in plan.positions:
@@ -90,7 +90,7 @@ def _by_sources(offsets: SourceOffsets, plan: Plan, origin: JobOrigin, message: 
         at = name, position.partition
         planned[at] = min(planned.get(at, offset), offset)
         topics.setdefault(name, set()).add(position.new_topic)
-    # Two topics of one name in metrics cannot be told apart.
+    # Two topics with the same name in metrics cannot be distinguished.
     reported = {at: offsets[at] for at in planned if at in offsets and len(topics[at[0]]) == 1}
     before = [
         f"{next(iter(topics[name]))}-{partition} at {offset:,}, before the planned {planned[name, partition]:,}"
@@ -154,7 +154,7 @@ def _compared(job: FlinkJob, restored: Restored, path: str, savepoint: str) -> J
 
 
 def same_folder(uri: str, other: str) -> bool:
-    """Return whether two paths name one folder, however it is spelled.
+    """Return whether two paths name the same folder, in any spelling.
 
     >>> same_folder("file:/sp/x/", "/sp/x"), same_folder("s3a://b/x/_metadata", "s3://b/x"), same_folder("/a", "/b")
     (True, True, False)
@@ -170,7 +170,7 @@ def _normalized(path: str) -> tuple[str, str, str]:
 
 
 def _is_own(job: FlinkJob, path: str) -> bool:
-    """Return whether the job has taken a checkpoint itself: Flink lists it so, or its folder is named after the job."""
+    """Return whether the job took a checkpoint itself: Flink lists it so, or its folder is named after the job."""
     names = _normalized(path)[2].split("/")
     return (
         any(same_folder(path, own) for own in job.own_paths)
@@ -180,7 +180,7 @@ def _is_own(job: FlinkJob, path: str) -> bool:
 
 
 def _may_be_same(uri: str, other: str) -> bool:
-    """Return whether folders of one name may be one: a disk is mounted elsewhere, or a name service has two names."""
+    """Return whether folders of the same name may be one: through another mount, or two names of a name service."""
     (scheme, authority, path), (other_scheme, other_authority, other_path) = _normalized(uri), _normalized(other)
     if path.rpartition("/")[2] != other_path.rpartition("/")[2]:
         return False

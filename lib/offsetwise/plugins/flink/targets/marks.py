@@ -1,9 +1,9 @@
-"""Transactions of a sink that a savepoint says are committed, everything else byte for byte.
+"""Marks transactions of a sink as committed in a savepoint; everything else stays byte for byte.
 
-A restore commits what a committer holds as received or to be tried again, and passes over what is finished. On another
-cluster such a commit fails, and the job with it, although the transaction was committed where it was made. So the four
-bytes of its state become those of a committed one, and nothing else does. What was made is read again with the reader
-that finds transactions, and refused unless exactly these have changed. Pure: bytes in, bytes out.
+A restore commits the transactions that a committer has as received or to be retried, and skips finished ones. On
+another cluster such a commit fails, and the job with it, although the transaction was committed on its own cluster. So
+the four bytes of its state are set to committed, and nothing else. The result is read again with the reader of
+transactions, and refused unless exactly these have changed. Pure: bytes in, bytes out.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _COMMITTED: Final = STATES[-1]
 _STATE: Final = (len(STATES) - 1).to_bytes(4, "big")
 
 Key = tuple[str, int | None, int | None]
-"""Transactional id, producer id and epoch: what names one transaction."""
+"""Transactional id, producer id and epoch, which identify a transaction."""
 
 
 def mark_committed(
     contents: Mapping[str, bytes], marks: Collection[MarkedTransaction], *, uri: str
 ) -> Mapping[str, bytes]:
-    """Return the files that have other bytes once transactions are marked as committed; none where nothing is marked.
+    """Return the files that change when transactions are marked as committed; empty if there are no marks.
 
     Args:
         contents: As for `edit_savepoint`.
-        marks: Each is held by the savepoint, as received or to be tried again.
+        marks: Each is in the savepoint, as received or to be retried.
         uri: The savepoint, for errors.
 
     Raises:
-        ApplyError: It may not be edited, or does not hold one of them in such a state.
+        ApplyError: It may not be edited, or does not contain a transaction in such a state.
         OffsetwiseError: It cannot be read.
     """
     if not marks:
@@ -69,7 +69,7 @@ def mark_committed(
 
 
 def unmarked(marks: Collection[MarkedTransaction], read: Checkpoint) -> str | None:
-    """Describe in a sentence which planned mark a savepoint lacks; None where it has them all."""
+    """Describe in a sentence which planned mark a savepoint lacks; None if it has them all."""
     states = {_key(transaction): transaction.state for transaction in read.details.transactions}
     for mark in marks:
         result = states.get(_key(mark))
@@ -118,7 +118,7 @@ def _prove(
     edited: Mapping[str, bytes],
     pieces: Mapping[str, list[Piece]],
 ) -> None:
-    """Read the savepoint as it will be, and refuse unless exactly the wanted states differ."""
+    """Read the savepoint as it will be, and refuse unless exactly the intended states differ."""
     folder = HeldFolder(uri=before.uri, files={**contents, **edited})
     try:
         after = read_from(folder)

@@ -1,6 +1,6 @@
-"""How Flink jobs move.
+"""Rules for migrating Flink jobs.
 
-What an unedited restore does is `spec/flink-savepoints.md`, "On restore": nothing stops it by itself.
+The behaviour of an unedited restore is in `spec/flink-savepoints.md`, "On restore": nothing prevents it by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from offsetwise.wording import many
 
 _BEGINS: Final = "The job is restored"
 _NAMES_SINCE: Final = 5
-"""From this version of `_metadata` on it holds the uids themselves."""
+"""First version of `_metadata` that contains the uids themselves."""
 
 
 def _predict(comparison: Comparison, rows: Rows) -> Prediction:
@@ -94,7 +94,6 @@ def _stopped(plan: Plan) -> Iterator[GateCheck]:  # noqa: ARG001 - as above
     stage=Stage.PLAN,
 )
 def no_uid(comparison: Comparison, job: JobTraits) -> Iterator[Said]:
-    """The source cannot be given a new uid without losing state, as far as the savepoint and people tell."""
     checkpoint, of_flink = comparison.checkpoint, job.part(FlinkJob)
     if of_flink.sql:
         yield "It is a SQL job, whose operators get no uids: none can be changed."
@@ -167,7 +166,7 @@ _STARTING_OFFSETS: Final = Way(
 
 
 def _elsewhere(job: Elsewhere) -> str:
-    """Report it for the two sources, of which only the newer one keeps the stream's ARN in its state."""
+    """Describe the effect for the two sources, of which only the newer one has the stream's ARN in its state."""
     if not any((at.stream or "").startswith("arn:") for source in job.checkpoint.sources for at in source.shards):
         return f"A restore with the name {job.new} begins every shard there at its oldest record: all are read again."
     above = sum(number > job.highest for number in job.numbers)

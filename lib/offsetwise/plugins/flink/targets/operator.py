@@ -1,7 +1,7 @@
 """The patch of a FlinkDeployment, for the Flink Kubernetes Operator from 1.8 on.
 
-What the operator does with it is the method `redeployWithSavepoint` of its class `AbstractJobReconciler`, and the page
-"Job Management" of its documentation, "Redeploy using the savepointRedeployNonce".
+The operator's behaviour is the method `redeployWithSavepoint` of its class `AbstractJobReconciler`, and the page "Job
+Management" of its documentation, "Redeploy using the savepointRedeployNonce".
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any, Final
 from offsetwise.plan.operators.patch import Body, Deployment, OperatorPatch
 
 _NONCE_DIGITS: Final = 8
-"""Hexadecimal digits of the plan's digest: the nonce is another one for each plan, and the same for the same plan."""
+"""Hexadecimal digits of the plan's digest that make the nonce: it differs between plans and is stable for each."""
 
 
 def _spec(deployment: Deployment, digest: str) -> Body:
     job = {
         "initialSavepointPath": deployment.uri,
-        # Without a change of the nonce the operator looks at the path at the first deployment only.
+        # Without a change of the nonce the operator uses the path at the first deployment only.
         "savepointRedeployNonce": 1 + int(digest[:_NONCE_DIGITS], 16),
         "state": "running",
         "upgradeMode": "savepoint",
     }
     spec: dict[str, Any] = {"job": job}
     if deployment.servers is not None:
-        # A map, whose other keys a merge leaves as they are; it would replace `args` and lists of containers whole.
+        # A map, whose other keys a merge keeps; it would replace `args` and lists of containers as a whole.
         keys = (f"containerized.{process}.env.{deployment.servers_env}" for process in ("master", "taskmanager"))
         spec["flinkConfiguration"] = dict.fromkeys(keys, deployment.servers)
     return spec

@@ -1,4 +1,4 @@
-"""Java's `DataOutputStream`, as far as state needs it; its counterpart is `plugins/flink/engine/binary`."""
+"""Java's `DataOutputStream`, as far as state needs it; `plugins/flink/engine/binary` is its counterpart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def flag(value: bool) -> bytes:
 
 
 def text(value: str) -> bytes:
-    r"""Return a text of ASCII with its length of two bytes.
+    r"""Return ASCII text prefixed with its length of two bytes.
 
     >>> text("fl")
     b'\x00\x02fl'

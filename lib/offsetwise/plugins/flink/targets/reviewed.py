@@ -14,12 +14,12 @@ from offsetwise.storage.folders import open_tree
 from offsetwise.storage.memory import HeldFolder
 
 GUARD_FILE: Final = ".offsetwise-guard"
-"""The file in a copy of a savepoint on an object store while it is made or undone."""
+"""Guard file in a copy of a savepoint on an object store while it is written or undone."""
 GUARD: Final = Guard(path=lambda _: GUARD_FILE, matches=GUARD_FILE.__eq__)
 
 
 def reviewed_files(plan: Plan, context: Context) -> tuple[Mapping[str, bytes], str]:
-    """Return them by path, and the folder's URI.
+    """Return the reviewed files by path, and the folder's URI.
 
     Raises:
         StalePlanError: They are not as they were reviewed.

@@ -1,9 +1,9 @@
-"""Where the Kafka sources of a running Flink job are, by the metrics that its REST API shows.
+"""The positions of a running Flink job's Kafka sources, by the metrics of its REST API.
 
 Names: `KafkaSourceReaderMetrics` of the connector. `currentOffset` is the offset of the last record that was read,
-`committedOffset` the next one to read at the latest checkpoint; both are -1 until there is one. Flink puts `_` in the
-place of what may not stand in a name (`MetricQueryService`), and collects metrics in the background: the first answers
-may be empty.
+`committedOffset` the next one to read at the latest checkpoint; both are -1 until there is one. Flink replaces
+characters that a name may not contain with `_` (`MetricQueryService`), and collects metrics in the background: the
+first answers may be empty.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _NAME: Final = re.compile(
     r"[0-9]{1,6}\..{1,600}?\.KafkaSourceReader\.topic\.(.{1,249})\.partition\.([0-9]{1,9})\.(?:current|committed)Offset"
 )
 _LINE: Final = 2_000
-"""Characters of names that one request asks for; Netty takes a line of 4,096."""
+"""Characters of names in one request; Netty accepts a line of 4,096."""
 _MOST: Final = 500
-"""Requests; what is beyond says nothing."""
+"""Maximum number of requests; further metrics are not read."""
 SourceOffsets = Mapping[tuple[str, int], int]
 """The furthest offset by topic, as `metric_name` spells it, and partition."""
 
 
 def metric_name(topic: str) -> str:
-    """Return a topic as names of metrics have it.
+    """Return a topic as it is spelled in names of metrics.
 
     >>> metric_name("eu.orders-1")
     'eu_orders-1'
@@ -36,12 +36,12 @@ def metric_name(topic: str) -> str:
 
 
 def read_source_offsets(service: RestService, job_id: str, vertices: Sequence[str]) -> SourceOffsets:
-    """Read the offsets that the sources of a job say they are at; partitions without one are missing.
+    """Read the offsets that the sources of a job report; partitions without one are missing.
 
     Args:
-        service: Of the job.
+        service: REST API of the job.
         job_id: Its id.
-        vertices: The ids of what it runs.
+        vertices: The ids of its vertices.
 
     Raises:
         StorageError: No answer, or another service's.
@@ -63,7 +63,7 @@ def read_source_offsets(service: RestService, job_id: str, vertices: Sequence[st
 
 
 def _metrics(service: RestService, path: str) -> Iterator[tuple[str, str]]:
-    """Yield names and values; the value is empty where only names were asked for."""
+    """Yield names and values; the value is empty if only names were requested."""
     body = service.get(path)
     if not isinstance(body, list):
         raise service.unlike(path, "a list of metrics")

@@ -78,8 +78,6 @@ def against_savepoint(
 
 
 class SavepointCopyTarget(OutputTarget):
-    """A type of target that edits a savepoint in a copy."""
-
     role = TargetRole.STATE
     patches = (FLINK_OPERATOR,)
 
@@ -124,7 +122,6 @@ def no_savepoint(checkpoint: Checkpoint) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def state_elsewhere(checkpoint: Checkpoint) -> Iterator[str]:
-    """A copy would point at files that the job still owns and may delete."""
     outside = [
         f"{state.name} of operator {operator.uid or operator.name or operator.id}"
         for operator in flink_details(checkpoint).operators

@@ -1,7 +1,7 @@
-"""What stands in a savepoint, and where the job stands that was restored from it, by a checkpoint of its own.
+"""Verifies the content of a savepoint, and the progress of the restored job by a checkpoint of its own.
 
-That one tells where the job stands, not where it began: Flink keeps no history. A position below the planned one, or
-past the end of the log, shows that it began elsewhere or reads another cluster.
+That checkpoint shows where the job is, not where it began: Flink keeps no history. A position before the planned one,
+or past the end of the log, shows that it began elsewhere or reads another cluster.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from offsetwise.plugins.flink.targets.marks import unmarked
 from offsetwise.storage.memory import HeldFolder
 
 Compared = Callable[[Plan, ReceiptStep, Checkpoint], list[Seen]]
-"""Holds a savepoint as it was read against the plan."""
+"""Compares a savepoint as it was read with the plan."""
 Restored = Callable[[Plan, Checkpoint, Readers], list[Seen]]
-"""Holds a checkpoint that the restored job made against the plan."""
+"""Compares a checkpoint of the restored job with the plan."""
 
 
 def restored(plan: Plan, own: Checkpoint, readers: Readers) -> list[Seen]:
@@ -50,7 +50,7 @@ def verified(
     *,
     restored: Restored = restored,
 ) -> list[Seen]:
-    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
+    """Compare a savepoint with the plan. A job never writes to it; a later checkpoint of the job shows its progress."""
     absent = unfinished(step.place, readers)
     if absent is not None:
         return for_all(plan, Turnout.UNKNOWN, absent)
@@ -97,7 +97,7 @@ class _SavepointState:
         }
 
     def of(self, position: PlannedPosition) -> AnyPosition | None:
-        """Return where a planned position stands, None where nothing does. People may have named an id by its uid."""
+        """Return the offset of a planned position, None if there is none. People may have named an id by its uid."""
         source = position.source if position.source in self._ids else operator_id(position.source)
         return self._at.get((source, position.new_topic, position.partition))
 
@@ -105,13 +105,13 @@ class _SavepointState:
 def _gone_on(
     position: PlannedPosition, offsets: _SavepointState, own: Checkpoint, logs: Mapping[TopicPartition, PartitionState]
 ) -> Seen:
-    """Return where a restored job stands in one partition.
+    """Return the progress of a restored job in one partition.
 
     Args:
-        position: The planned one.
-        offsets: Those of `own`.
-        own: A checkpoint that the restored job made.
-        logs: The new cluster's, read after `own` was.
+        position: The planned position.
+        offsets: The offsets in `own`.
+        own: A checkpoint of the restored job.
+        logs: Logs of the new cluster, read after `own`.
     """
     key = position.new_topic_partition
     offset, planned, log = offsets.of(position), position.new_offset, logs.get(key)
@@ -138,9 +138,9 @@ def _gone_on(
 
 
 def _not_of_this_job(own: Checkpoint, restored: Checkpoint) -> str | None:
-    """Explain why a checkpoint cannot have been made by a job that was restored from another one; None where it can.
+    """Explain why a checkpoint cannot be of a job that was restored from another one; None if it can.
 
-    Its id is higher: Flink counts on from the checkpoint that it restores.
+    Its id must be higher: Flink continues the numbers of the restored checkpoint.
     """
     if not (isinstance(own.details, FlinkDetails) and isinstance(restored.details, FlinkDetails)):
         return f"{own.uri} is not a checkpoint of Flink."

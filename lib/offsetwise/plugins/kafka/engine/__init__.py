@@ -1,1 +1,1 @@
-"""Consumer groups: Kafka keeps the positions of their jobs."""
+"""Consumer groups: Kafka stores the positions of their jobs."""

@@ -1,4 +1,4 @@
-"""What a fetch of record batches says about transactions. No record is decompressed: the headers tell (KIP-98)."""
+"""The transactional headers of fetched record batches (KIP-98). No record is decompressed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-"""Of a batch of version 2 (`org.apache.kafka.common.record.DefaultRecordBatch`), 61 bytes."""
+"""Header of a batch of version 2 (`org.apache.kafka.common.record.DefaultRecordBatch`), 61 bytes."""
 _VERSION: Final = 2
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _MARKER: Final = struct.Struct(">hh")
 """The key of a control record: its version, and its type (`org.apache.kafka.common.record.ControlRecordType`)."""
 _ENDS: Final = {0: False, 1: True}
-"""Whether a control record commits, by its type; others end no transaction."""
+"""Whether a control record commits, by its type; other types end no transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +27,30 @@ class BatchHeader:
     records: int
     transactional: bool
     control: bool
-    """Whether it holds a marker that ends a transaction, and no record."""
+    """Whether it contains a marker that ends a transaction, and no record."""
     commits: bool | None = None
-    """Whether its marker commits; None of records, and of a control record that is cut off or ends no transaction."""
+    """Whether its marker commits; None for records, and for a control record that is cut off or ends no transaction."""
     last_timestamp_ms: int = -1
-    """The largest of its records, as their producer or the broker dated them."""
+    """The largest timestamp of its records, as set by their producer or the broker."""
     base_sequence: int = -1
-    """How many records its producer had sent to the partition with this epoch before; -1 of markers."""
+    """Sequence number of its first record for the producer and epoch on the partition; -1 for markers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     error_code: int
-    """Kafka's; 0 is none."""
+    """Kafka's error code; 0 for none."""
     log_start: int
     last_stable_offset: int
     """Where read_committed readers stop."""
     high_watermark: int
     aborted: frozenset[tuple[int, int]]
-    """(producer id, first offset) of aborted transactions among the batches; asked with read_committed only."""
+    """(producer id, first offset) of aborted transactions among the batches; only returned for read_committed."""
     batches: tuple[BatchHeader, ...]
 
 
 def headers(data: bytes) -> Iterator[BatchHeader]:
-    """Read the headers of the batches that a fetch gave; the last one may be cut off after its header.
+    """Parse the headers of fetched batches; the last batch may be cut off after its header.
 
     >>> [*headers(b"")]
     []
@@ -61,7 +61,7 @@ def headers(data: bytes) -> Iterator[BatchHeader]:
             _HEADER.unpack_from(data, at)
         )
         if version != _VERSION or length <= 0:
-            return  # older batches know no transactions
+            return  # older batches have no transactions
         control = bool(attributes & _CONTROL)
         yield BatchHeader(
             base_offset=base,
@@ -80,7 +80,7 @@ def headers(data: bytes) -> Iterator[BatchHeader]:
 
 def _commits(record: bytes) -> bool | None:
     at = 0
-    for number in range(5):  # its length, one byte of attributes, the differences of time and offset, the key's length
+    for number in range(5):  # its length, one byte of attributes, the deltas of time and offset, the key's length
         if number == 1:
             at += 1
             continue

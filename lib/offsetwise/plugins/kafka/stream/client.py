@@ -1,7 +1,7 @@
-"""One admin client of one cluster: made, contacted, and understood when it fails.
+"""One admin client of one cluster: creation, first contact, and diagnosis of failures.
 
-librdkafka retries behind the scenes and reports why through a callback; the first contact listens to it, so that a
-wrong password is named in a second instead of a time-out.
+librdkafka retries in the background and reports errors through a callback; the first contact uses them, so that a wrong
+password is reported within a second instead of after a time-out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _GRACE_S: Final = 1.0
 _BEYOND_S: Final = 30.0
 _HANG_UPS: Final = 3
 _ALL_DOWN_GRACE_S: Final = 3.0
-"""How long brokers that refuse are tried again: a name may have several addresses, of which one is right."""
+"""How long refusing brokers are retried: a name may have several addresses, of which one is right."""
 _AUTHENTICATION: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _AUTHORISATION: Final = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -45,7 +45,7 @@ _AUTHORISATION: Final = (
 class RequestCounter:
     """Counts the requests that the client sent, by librdkafka's own statistics.
 
-    Give one to `read_cluster`; afterwards `by_type` has Kafka's request names. It costs a little time.
+    Pass one to `read_whole`; afterwards `by_type` has the counts by Kafka's request names. It costs a little time.
     """
 
     by_type: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class RequestCounter:
         return sum(self.by_type.values())
 
     def take(self, statistics: str) -> None:
-        """Take over one statistics message (cumulative numbers)."""
+        """Replace the counts with those of a statistics message, which are cumulative."""
         results: dict[str, int] = {}
         for broker in json.loads(statistics)["brokers"].values():
             for name, count in broker["req"].items():
@@ -70,19 +70,19 @@ class Deadline:
         self._end = time.monotonic() + timeout_s
 
     def left_s(self) -> float:
-        """Seconds left, at least a tenth, which clients accept as a time-out."""
+        """Remaining seconds, at least 0.1, the minimum that clients accept as a time-out."""
         return max(self._end - time.monotonic(), 0.1)
 
     def grace_s(self) -> float:
-        """Seconds until a second after the end, at least none: for answers that librdkafka itself gives up on."""
+        """Seconds until a second after the end, at least 0: for requests that librdkafka itself times out."""
         return max(self._end + _GRACE_S - time.monotonic(), 0.0)
 
     def beyond_s(self) -> float:
-        """A time-out for librdkafka that passes only when nobody waits any more.
+        """Return a time-out for librdkafka that is later than anybody waits.
 
-        For what a group's coordinator answers. An answer that comes just as librdkafka gives such a request up aborts
-        the whole process (its assertion `eonce->refcnt > 0`, librdkafka issue 4605; seen with 2.16.0 in every second
-        run of ten such requests), so that it is we who stop waiting, and closing the client ends the request.
+        For requests to a group's coordinator. An answer that arrives just as such a request times out in librdkafka
+        aborts the whole process (its assertion `eonce->refcnt > 0`, librdkafka issue 4605; seen with 2.16.0 in every
+        second run of ten such requests), so the caller stops waiting first, and closing the client ends the request.
         """
         return self.left_s() + _BEYOND_S
 
@@ -107,26 +107,26 @@ class _ClientLog(logging.Handler):
 
 
 class Admin(AdminClient):
-    """confluent-kafka's admin client, and one question that its Python layer asks at a price.
+    """confluent-kafka's admin client, with a cheaper way to list offsets.
 
-    `AdminClient.list_offsets` makes a future per partition, most of the time of a large answer. What it calls below
-    takes the partitions and one future for all, which is set from librdkafka's thread. Tests hold both against each
-    other.
+    `AdminClient.list_offsets` creates a future per partition, which takes most of the time of a large answer. The
+    method that it calls internally takes the partitions and one future for all, which is set from librdkafka's thread.
+    Tests compare the results of both.
     """
 
     def list_offsets_together(
         self, partitions: list[TopicPartition], *, committed: bool, timeout_s: float
     ) -> Future[dict[TopicPartition, Any]]:
-        """Ask for the offsets of partitions.
+        """List the offsets of partitions.
 
         Args:
-            partitions: Each once; `offset` is the time asked for, or Kafka's number for an end.
+            partitions: Each once; `offset` is a timestamp, or Kafka's number for an end.
             committed: Whether the latest offset is the last stable one.
-            timeout_s: When librdkafka gives up.
+            timeout_s: Time-out of librdkafka.
 
         Returns:
-            By partition a `ListOffsetsResultInfo`, or a `KafkaError`. A leader that is silent, while others answer,
-            gives `OFFSET_INVALID`. Fails with `KafkaException` where the whole question does.
+            A future with a `ListOffsetsResultInfo` or a `KafkaError` by partition; `OFFSET_INVALID` if a leader is
+                silent while others answer. It fails with `KafkaException` if the whole request does.
         """
         future: Future[dict[TopicPartition, Any]] = Future()
         future.set_running_or_notify_cancel()
@@ -138,11 +138,11 @@ class Admin(AdminClient):
 
 
 class Client:
-    """An admin client of one cluster, and what librdkafka told about its connections.
+    """An admin client of one cluster, with the errors that librdkafka reported about its connections.
 
     Raises:
         ConfigError: librdkafka cannot use its properties, or a file that they name.
-        SecretError: A reference leads nowhere.
+        SecretError: A reference to a secret cannot be resolved.
     """
 
     def __init__(self, config: AddressedCluster, *, timeout_s: float, counter: RequestCounter | None = None) -> None:
@@ -151,7 +151,7 @@ class Client:
         self.deadline = Deadline(timeout_s)
         self.errors: list[KafkaError] = []
         self.coordinators = 0
-        """Partitions of `__consumer_offsets` at the first contact; 0 where unknown, or groups are placed otherwise."""
+        """Partitions of `__consumer_offsets` at the first contact; 0 if unknown, or if groups are placed otherwise."""
         self._counter = counter
         self._statistics = 0
         self.log = _ClientLog()
@@ -170,20 +170,20 @@ class Client:
         self.log.lines.clear()
 
     def contact(self) -> Any:
-        """Reach the cluster and give librdkafka's metadata of all its topics.
+        """Reach the cluster and return librdkafka's metadata of all its topics.
 
-        Any broker that answers will do; the controller need not.
+        Any broker may answer; the controller need not.
 
         Raises:
             ClusterUnreachableError: No broker answered in time.
-            ClusterAuthError: A broker refused, or speaks another security protocol.
-            ClusterError: What it says of partitions cannot be.
+            ClusterAuthError: A broker refused, or uses another security protocol.
+            ClusterError: Its partitions are impossible.
         """
         down_since: float | None = None
         wait_s = _FIRST_WAIT_S
         while not self.deadline.passed:
             try:
-                # All topics at once: a question for one by name could create it, where brokers create topics.
+                # All topics at once: a request for one by name could create it, if brokers create topics.
                 contacted = self.admin.list_topics(timeout=min(wait_s, self.deadline.left_s()))
             except KafkaException as error:
                 failed = error.args[0]
@@ -200,7 +200,7 @@ class Client:
                 down_since = down_since or time.monotonic()
                 if time.monotonic() - down_since > _ALL_DOWN_GRACE_S:
                     break
-            wait_s *= 2  # a large cluster on a slow line needs longer, a refusal should be heard soon
+            wait_s *= 2  # a large cluster on a slow line needs longer, a refusal should be reported soon
         raise self.failure()
 
     def failure(self) -> ClusterError:
@@ -209,10 +209,10 @@ class Client:
         return diagnose(self.config, self.errors, self.deadline.timeout_s)
 
     def count_requests(self) -> None:
-        """Wait for statistics that include everything sent so far, if somebody counts."""
+        """Wait for statistics that include everything sent so far, if requests are counted."""
         if self._counter is None:
             return
-        # What was told meanwhile waits to be heard, and tells less.
+        # Queued statistics are older, and are consumed first.
         while self.admin.poll(0):
             pass
         previous = self._statistics
@@ -221,8 +221,8 @@ class Client:
             self.admin.poll(_POLL_S)
 
     def _hung_up(self) -> bool:
-        # A broker that is asked in the wrong protocol closes the connection without a word, again and again. librdkafka
-        # tells only its log.
+        # A broker contacted with the wrong protocol closes the connection silently, again and again. librdkafka reports
+        # that in its log only.
         return sum("connection closed by peer" in line for line in self.log.lines) >= _HANG_UPS
 
     def _configuration(self) -> dict[str, Any]:
@@ -238,7 +238,7 @@ class Client:
 
 
 def _require_partitions(config: AddressedCluster, topics: Mapping[str, Any]) -> None:
-    """Refuse numbers that librdkafka takes for indexes of as many partitions as were listed, without looking."""
+    """Refuse partition numbers that librdkafka would use unchecked as indexes into the list of partitions."""
     for name, topic in topics.items():
         count = len(topic.partitions)
         wrong = sorted(partition for partition in topic.partitions if not 0 <= partition < min(count, MAX_PARTITIONS))
@@ -249,7 +249,7 @@ def _require_partitions(config: AddressedCluster, topics: Mapping[str, Any]) -> 
 
 def _coordinators(contacted: Any) -> int:
     offsets = contacted.topics.get("__consumer_offsets")
-    # Redpanda has the topic too, and another hash.
+    # Redpanda has the topic too, but another hash.
     return 0 if offsets is None or str(contacted.cluster_id).startswith("redpanda") else len(offsets.partitions)
 
 
@@ -262,9 +262,9 @@ class Failure:
     why: str
     """One clause."""
     denied: bool = False
-    """Whether ACLs said no."""
+    """Whether ACLs refused it."""
     missing: bool = False
-    """Whether there is no such topic or partition, or the user may not see it."""
+    """Whether the topic or partition does not exist, or the user may not see it."""
 
 
 def reason(error: Exception) -> str:

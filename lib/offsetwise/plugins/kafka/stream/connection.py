@@ -1,8 +1,8 @@
-"""Why a cluster cannot be read, found step by step: from the names of its brokers to the groups.
+"""Finds out step by step why a cluster cannot be read: from the names of its brokers to the groups.
 
-Each step asks one thing and has its own error and remedy. The first that fails ends the test; those behind it say that
-they were not tried, and why. The first steps use plain sockets, because librdkafka tells names, addresses and
-handshakes apart only in its log; authentication and everything behind it are librdkafka's, as in a snapshot.
+Each step checks one thing and has its own error and remedy. The first failure ends the test; later steps are reported
+as skipped, with the reason. The first steps use plain sockets, because librdkafka distinguishes names, addresses and
+handshakes only in its log; authentication and all later steps use librdkafka, as a snapshot does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIME_LIMIT_S: Final = 30.0
 """For all steps together: longer than a slow broker takes, shorter than a person waits."""
 
 _STEP_LIMIT_S: Final = 10.0
-"""For names, connections and handshakes, so that a silent broker leaves time to say what else is wrong."""
+"""For names, connections and handshakes, so that a silent broker leaves time to find other problems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,20 @@ def try_connection(
     timeout_s: float = TIME_LIMIT_S,
     progress: Progress = no_progress,
 ) -> tuple[Step, ...]:
-    """Try to reach a cluster, step by step, and say of each step how it went.
+    """Try to reach a cluster, step by step, and return the result of each step.
 
     Args:
         config: How to reach it.
-        topic: The topic whose offsets are asked for; the first that is there by default.
-        groups: Groups whose offsets are asked for.
+        topic: The topic whose offsets are read; by default the first one.
+        groups: Groups whose offsets are read.
         timeout_s: For all steps together.
-        progress: Told each step as it begins and ends.
+        progress: Called as each step begins and ends.
 
     Returns:
         Every step, in the order of `StepName`.
 
     Raises:
-        ConfigError: Properties that cannot be used, a secret that is not there.
+        ConfigError: Properties cannot be used, or a secret is missing.
     """
     trial = _Trial(config, topic, groups, timeout_s)
     steps: list[Step] = []
@@ -194,7 +194,7 @@ class _Trial:
         )
 
     def _offsets(self) -> _StepAnswer:
-        assert self.client is not None  # noqa: S101 - the step before made it
+        assert self.client is not None  # noqa: S101 - set by the previous step
         topic, partition = self._partition()
         requests = {
             kind: list_offsets(self.client, {(topic, partition): spec})
@@ -213,7 +213,7 @@ class _Trial:
         return _StepAnswer(f"{topic}-{partition} begins at {number(start)} and ends at {number(end)}.")
 
     def _groups(self) -> _StepAnswer:
-        assert self.client is not None  # noqa: S101 - the step before made it
+        assert self.client is not None  # noqa: S101 - set by the previous step
         read, problems = read_groups(self.client, self.groups)
         if problems:
             raise _FailedError(" ".join(problem.message for _, problem in problems), problems[0][1].fix)

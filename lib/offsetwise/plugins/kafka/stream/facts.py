@@ -1,4 +1,4 @@
-"""What the brokers of a cluster say of two-phase commit: their requests, settings, and rights on transactional ids."""
+"""The brokers' support of two-phase commit: their requests, settings, and rights on transactional ids."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from offsetwise.transactions.observed import UnsupportedBrokerError
 from offsetwise.transactions.upgrade import READ, AclGrant, Broker, TransactionFacts
 
 INIT_PRODUCER_ID: Final = 22
-"""Kafka's number of the request."""
+"""Kafka's API key of the request."""
 NO_AUTHORIZER: Final = 54
 _BROKER: Final = 4
-"""Kafka's number of a broker among what has settings."""
+"""Kafka's number of the resource type broker."""
 _ANY: Final = 1
 _TRANSACTIONAL_ID: Final = 5
 _ALLOW: Final = 3

@@ -1,14 +1,14 @@
 """Consumer groups: their states and committed offsets.
 
-One request lists the states of all groups per broker; offsets need a request per group, of which a bounded number is
-under way at a time, and one more per coordinator (see `_coordinated`).
+One request per broker lists the states of all groups; offsets need a request per group, a limited number of which runs
+concurrently, and one more per coordinator (see `_coordinated`).
 
-librdkafka lists no share groups and no streams groups: where a group is not listed, or all are wanted, kafka-python
-asks for these too.
+librdkafka lists neither share groups nor streams groups: if a group is not listed, or all are requested, they are read
+with kafka-python.
 
-librdkafka 2.16.0 copies the metadata of a commit without the byte that ends it, so what it returns is followed by
-whatever lies behind it in memory: another text at each reading, and often none that can be decoded. Groups whose
-commits have any are read once more, with kafka-python.
+librdkafka 2.16.0 copies the metadata of a commit without its terminating byte, so the returned text continues with
+whatever follows in memory: it differs at each reading, and often cannot be decoded. Groups whose commits have metadata
+are read once more, with kafka-python.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from offsetwise.position import TopicPartition
 from offsetwise.transactions.observed import UnsupportedBrokerError
 
 _ASKED_AT_ONCE: Final = 256
-"""Groups whose offsets are asked for together, while the coordinators of as many more are asked whether they are."""
+"""Groups whose offsets are requested together, while the coordinators of the next ones are checked."""
 _PAUSE_S: Final = 0.1
 _NO_COORDINATOR: Final = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -52,20 +52,19 @@ _STATES: Final = {
 }
 
 Listed = tuple[str | None, str | None, bool | None]
-"""State and type of a group, and whether consumers have subscribed with it; None for what is not known."""
+"""State and type of a group, and whether consumers have subscribed with it; None if unknown."""
 
 
 def read_groups(
     client: Client, names: tuple[str, ...] | None, topics: Collection[str] = ()
 ) -> tuple[tuple[GroupState, ...], list[tuple[str | None, Problem]]]:
-    """Read the groups named, or all that are listed (None), sorted by name.
+    """Read the named groups, or all that are listed (None), sorted by name.
 
-    A group that never committed has no offsets; one that does not exist is `Dead`, as Kafka says.
-
-    `topics` are the names of all topics there, among which applications of Kafka Streams have their own.
+    A group that never committed has no offsets; one that does not exist is `Dead`, as in Kafka. `topics` are the names
+    of all topics of the cluster, among them the internal ones of Kafka Streams applications.
 
     Returns:
-        The groups, and what is wrong, each with the group it is about; None for all.
+        The groups, and the problems, each with the group it is about; None for all.
     """
     if names == ():
         return (), []
@@ -86,10 +85,10 @@ def read_groups(
     refused = {name for name, future in requests if _says_no_group(future)}
     groups = []
     for name, (entries, error) in sorted(answers.items()):
-        # A group that is not listed does not exist, unless some were not listed or the user may not see it.
+        # A group that is not listed does not exist, unless listing failed on a broker or the user may not see it.
         state, kind, subscribed = states.get(name, (None if unlisted or error else "Dead", None, None))
         if name in states and kind == "Unknown" and name in refused:
-            kind = SHARE  # it is listed, and no consumer group: librdkafka lacks the name of this type
+            kind = SHARE  # it is listed, and not a consumer group: librdkafka has no name for this type
         offsets = shared[name].state.start_offsets if name in shared else _offsets_of(entries, metadata.get(name, {}))
         groups.append(_group(name, (state, kind, subscribed), offsets, None if error is None else error.why))
         if error:
@@ -108,7 +107,7 @@ def _group(name: str, listed: Listed, offsets: tuple[GroupOffset, ...], error: s
 
 
 def _others(client: Client, names: Collection[str] | None) -> Mapping[str, OtherGroup]:
-    """Read the groups that librdkafka does not list, of those named or all (None); none where kafka-python fails."""
+    """Read groups that librdkafka does not list, those named or all (None); empty if kafka-python fails."""
     if names == set() or client.deadline.passed or not ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
         return {}
     from offsetwise.plugins.kafka.stream.group_types.others import read_others  # noqa: PLC0415 - as for metadata
@@ -118,7 +117,7 @@ def _others(client: Client, names: Collection[str] | None) -> Mapping[str, Other
         with Wire(client.config, client.properties, client.deadline) as wire:
             return read_others(wire, names)
     except (OffsetwiseError, UnsupportedBrokerError):
-        return {}  # this client does not reach the cluster, or a broker of it is older than it said
+        return {}  # this client cannot reach the cluster, or a broker is older than it reported
 
 
 def _list(client: Client) -> Future[Any]:
@@ -127,10 +126,10 @@ def _list(client: Client) -> Future[Any]:
 
 
 def _states(client: Client, future: Future[Any]) -> tuple[dict[str, Listed], list[Problem]]:
-    """Return state and type of every group listed, and whether consumers subscribed with it; and what is wrong.
+    """Return state, type and subscription of every listed group, and the problems.
 
-    A broker lists none while it loads one partition of `__consumer_offsets`, as it does for a moment after a cluster's
-    first group: it is asked again, in the time there is.
+    A broker lists none while it loads a partition of `__consumer_offsets`, as it does for a moment after a cluster's
+    first group: the request is repeated until the deadline.
     """
     try:
         listed = future.result(timeout=client.deadline.grace_s())
@@ -167,8 +166,8 @@ def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
         share = names[first : first + _ASKED_AT_ONCE]
         speakers = {coordinator_keys[name]: name for name in share}
         ready = {} if client.deadline.passed else _coordinated(client, list(speakers.values()))
-        # The newest of the share before: it is most likely answered last, and each wait costs a switch between threads,
-        # which takes long on a busy machine.
+        # Starts with the newest of the share before: it is most likely answered last, and each wait costs a thread
+        # switch, which takes long on a busy machine.
         for _, future in reversed(results[max(0, first - _ASKED_AT_ONCE) : first]):
             _failure(client, future)
         for name in share:
@@ -178,10 +177,10 @@ def _offsets(client: Client, names: list[str]) -> list[tuple[str, Future[Any]]]:
 
 
 def place_of(group: str, coordinators: int) -> int | str:
-    """Return what groups of one coordinator have in common: the partition of `__consumer_offsets` they are kept in.
+    """Return a key shared by groups with the same coordinator: their partition of `__consumer_offsets`.
 
-    As Kafka computes it: `Utils.abs(groupId.hashCode) % partitions` (`GroupCoordinatorService.partitionFor`). Where the
-    number of partitions is not known, each group stands alone.
+    Computed like Kafka: `Utils.abs(groupId.hashCode) % partitions` (`GroupCoordinatorService.partitionFor`). If the
+    number of partitions is not known, each group is its own key.
     """
     if not coordinators:
         return group
@@ -192,24 +191,24 @@ def place_of(group: str, coordinators: int) -> int | str:
 
 
 def _coordinated(client: Client, names: list[str]) -> dict[str, Future[Any]]:
-    """Describe groups, which tells whether each has a coordinator that answers for it now.
+    """Describe groups, which shows whether each has a coordinator that answers for it now.
 
-    librdkafka 2.16.0 crashes the process where a coordinator answers a question for offsets with "not me" (its handler
-    asks the consumer group of the handle, and an admin client has none), as it does while a broker starts or a leader
-    moves. The same answer to this question is an error like any other. It holds for all groups of the same partition
-    of `__consumer_offsets`, so one of them is described for all of a share.
+    librdkafka 2.16.0 crashes the process if a coordinator answers a request for offsets with NOT_COORDINATOR (its
+    handler uses the consumer group of the handle, and an admin client has none), as happens while a broker starts or a
+    leader moves. The same answer to this request is an ordinary error. The result applies to all groups of the same
+    partition of `__consumer_offsets`, so one group is described for each partition in a share.
     """
     return dict(client.admin.describe_consumer_groups(names, request_timeout=client.deadline.beyond_s()))
 
 
 def _ask(client: Client, name: str, ready: Future[Any], *, own: bool) -> Future[Any]:
-    """Ask for a group's offsets as soon as it has a coordinator: the first group of a new cluster makes it first.
+    """Request a group's offsets as soon as it has a coordinator: the first group of a new cluster creates it.
 
     Args:
         client: The client.
         name: The group.
-        ready: Its description, or that of another group of its coordinator.
-        own: Whether it is its own. What else went wrong with another one, such as a missing permission, says nothing.
+        ready: Its description, or that of another group with the same coordinator.
+        own: Whether it is its own. Other errors of another group, such as a missing permission, do not matter.
     """
     while (error := _failure(client, ready)) is not None and not isinstance(error, TimeoutError):
         if _code(error) in _NO_COORDINATOR:
@@ -253,7 +252,7 @@ def _answer(client: Client, future: Future[Any]) -> tuple[tuple[Any, ...], Failu
     except (KafkaException, TimeoutError) as error:
         return (), failure(error)
     failed = [entry for entry in answer.topic_partitions if entry.error is not None]
-    # A negative offset is librdkafka's word for "nothing committed".
+    # librdkafka returns a negative offset for "nothing committed".
     entries = tuple(entry for entry in answer.topic_partitions if entry.error is None and entry.offset >= 0)
     if not failed:
         return entries, None
@@ -262,7 +261,7 @@ def _answer(client: Client, future: Future[Any]) -> tuple[tuple[Any, ...], Failu
 
 
 def _has_metadata(entry: Any) -> bool:
-    """Return whether a commit that librdkafka returned has metadata; what it is cannot be told from it."""
+    """Return whether a commit returned by librdkafka has metadata; its content cannot be relied on."""
     try:
         return bool(entry.metadata)
     except UnicodeDecodeError:
@@ -273,8 +272,8 @@ def _read_with_metadata(client: Client, groups: list[str]) -> Mapping[str, Mappi
     """Read offsets and their metadata with kafka-python.
 
     Returns:
-        By group and partition. A group is absent where nothing was answered for it, and all are where the client's
-        properties are of librdkafka only.
+        By group and partition. A group without an answer is absent, and all are if the client's properties work with
+            librdkafka only.
     """
     results: dict[str, Mapping[TopicPartition, tuple[int, str]]] = {}
     if not groups or client.deadline.passed or not ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
@@ -288,7 +287,7 @@ def _read_with_metadata(client: Client, groups: list[str]) -> Mapping[str, Mappi
                 if committed is not None:
                     results[name] = committed
     except OffsetwiseError:
-        return results  # this client does not reach the cluster
+        return results  # this client cannot reach the cluster
     return results
 
 

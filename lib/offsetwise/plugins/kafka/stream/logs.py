@@ -1,6 +1,6 @@
-"""Where the logs of many partitions begin and end: a bounded number of calls per question, however many partitions.
+"""The begin and end of many partitions' logs, with a limited number of calls, however many partitions.
 
-librdkafka sends one ListOffsets request per leader and call. Its negative words for "none" end here.
+librdkafka sends one ListOffsets request per leader and call. Its negative values for "none" are converted here.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Call: TypeAlias = tuple[Sequence[Key], Future[Any]]
 Asked: TypeAlias = tuple[Call, ...]
 
 EARLIEST: Final = -2
-"""Asks for the log start in place of a time: Kafka's own number in a ListOffsets request."""
+"""Requests the log start instead of a timestamp: Kafka's own number in a ListOffsets request."""
 LATEST: Final = -1
-"""Asks for the high watermark, or with read_committed the last stable offset."""
+"""Requests the high watermark, or with read_committed the last stable offset."""
 CALLS: Final = 16
-"""The most calls per question: librdkafka searches the partitions of a call once for each of its answers, so that one
+"""Maximum calls per request: librdkafka searches the partitions of a call once for each of its answers, so that one
 call for 10,000 partitions takes a third of a second, and 16 for 625 each a twentieth of that."""
 PARTITIONS_PER_CALL: Final = 500
-"""Fewer are not worth a call of their own."""
+"""Minimum partitions of a call."""
 
 
 class LogAnswer(NamedTuple):
-    """What a leader answered for one partition. `offset` None without `error`: there is no such record."""
+    """A leader's answer for one partition. `offset` None without `error`: there is no such record."""
 
     offset: int | None = None
     leader_epoch: int | None = None
@@ -52,16 +52,16 @@ _SILENT: Final = LogAnswer(error=failure(TimeoutError()))
 
 
 def ask_logs(client: Client, topics: Mapping[str, Any]) -> dict[str, Asked]:
-    """Ask for log start, high watermark and last stable offset of every partition that has a leader.
+    """Request log start, high watermark and last stable offset of every partition that has a leader.
 
     Args:
         client: A client that has been in contact.
         topics: Topic names to librdkafka's metadata.
 
     Returns:
-        The questions under way: `earliest`, `latest` (high watermark) and `stable` (last stable offset).
+        The pending requests: `earliest`, `latest` (high watermark) and `stable` (last stable offset).
     """
-    # One partition without a leader would hold up the answers for all others until the time-out.
+    # One partition without a leader would delay the answers for all others until the time-out.
     led = [
         (name, number)
         for name, metadata in topics.items()
@@ -80,7 +80,7 @@ def _ask_range(client: Client, keys: Sequence[Key]) -> dict[str, Asked]:
 
 
 def list_offsets(client: Client, requested: Mapping[Key, int], *, committed: bool = False, calls: int = CALLS) -> Asked:
-    """Put one question for many partitions: EARLIEST, LATEST, or a time (epoch ms); in so many calls at most."""
+    """Request EARLIEST, LATEST, or the offset at a timestamp (epoch ms), of many partitions in up to `calls` calls."""
     return tuple(
         (
             keys,
@@ -95,13 +95,12 @@ def list_offsets(client: Client, requested: Mapping[Key, int], *, committed: boo
 
 
 def shares(keys: Sequence[Key], calls: int = CALLS) -> list[Sequence[Key]]:
-    """Cut partitions into those of each call, in their order."""
     size = max(PARTITIONS_PER_CALL, ceil(len(keys) / calls))
     return [keys[first : first + size] for first in range(0, len(keys), size)]
 
 
 def take_logs(client: Client, requests: Mapping[str, Asked]) -> dict[str, dict[Key, LogAnswer]]:
-    """Wait for the answers, until the client's deadline. Every partition asked about has one."""
+    """Wait for the answers, until the client's deadline. Every requested partition has one."""
     results = {}
     for kind, calls in requests.items():
         results[kind] = answers = dict[Key, LogAnswer]()
@@ -115,14 +114,14 @@ def offsets_for_times(
 ) -> dict[TopicPartition, int | None]:
     """Return, per partition, the first offset whose timestamp is at or after the given one (epoch ms).
 
-    None where there is no such record, or the broker gave no answer. Control markers and future-dated records count,
-    so this is where to look, never an answer.
+    None if there is no such record, or the broker did not answer. Control markers and records dated in the future
+    count, so this is where to search, not a result.
 
     Raises:
         ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS, SASL or ACLs said no.
+        ClusterAuthError: TLS, SASL or ACLs refused it.
     """
-    # A negative time would be Kafka's word for an end of the log.
+    # Kafka takes a negative timestamp for an end of the log.
     (results,) = _offsets(config, [{partition: max(time, 0) for partition, time in times.items()}], timeout_s)
     return results
 
@@ -130,11 +129,11 @@ def offsets_for_times(
 def log_ranges(
     config: AddressedCluster, partitions: Iterable[TopicPartition], *, timeout_s: float = 20
 ) -> dict[TopicPartition, SeenLog]:
-    """Return where the log of each partition begins and ends now, and which log it is; None where nobody answered.
+    """Return the current begin and end of each partition's log, and its identity; None values if nobody answered.
 
     Raises:
         ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS, SASL or ACLs said no.
+        ClusterAuthError: TLS, SASL or ACLs refused it.
     """
     requested = [*partitions]
     if not requested:
@@ -242,7 +241,7 @@ def topic_id(client: Client, described: Future[Any]) -> tuple[str | None, Failur
 
 
 def _uuid_text(topic_id: Any) -> str | None:
-    # Kafka prints ids in the alphabet for URLs, librdkafka in the ordinary one.
+    # Kafka prints ids in base64url, librdkafka in standard base64.
     text = str(topic_id).replace("+", "-").replace("/", "_") if topic_id is not None else ""
     return None if text.strip("A=") == "" else text
 
@@ -260,7 +259,7 @@ def _answer(result: Any) -> LogAnswer:
         return LogAnswer(error=failure(KafkaException(result)))
     offset, epoch = result.offset, result.leader_epoch
     if offset == OFFSET_INVALID:
-        # How librdkafka says that this leader did not answer, while others did.
+        # librdkafka's value for a leader that did not answer, while others did.
         return _SILENT
     return LogAnswer(offset if offset >= 0 else None, epoch if epoch is not None and epoch >= 0 else None)
 
@@ -280,7 +279,7 @@ def _log_end(answers: Mapping[str, Mapping[Key, LogAnswer]], key: Key) -> LogEnd
 def _writers(
     client: Client, topics: Mapping[str, Any], moved: list[TopicPartition]
 ) -> dict[TopicPartition, tuple[LogWriter, ...]]:
-    """Ask leaders whom they remember. Nobody, where the client or a broker cannot tell: it is only a hint."""
+    """Ask leaders for the producers they remember. Empty if the client or a broker cannot tell: it is only a hint."""
     if not ONLY_LIBRDKAFKA.keys().isdisjoint(client.properties):
         return {}
     from offsetwise.plugins.kafka.stream.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second

@@ -1,4 +1,4 @@
-"""A topic as what holds copies of another stream's records: the link copies their keys and data as keys and values."""
+"""A topic with copies of another stream's records: the link copies their keys and data as keys and values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from offsetwise.position import offset_of, offset_or_none
 from offsetwise.streams.ranges import Range, RangeFailure, RangeReader, Unread, consumer_configuration
 
 _AT_FIRST: Final = 1_000
-"""Offsets of each partition that are read at first; ever more follow, as long as their bytes allow it."""
+"""Offsets of each partition that are read at first; further ones follow within the limit of bytes."""
 _GROWTH: Final = 4
 
 
@@ -54,7 +54,7 @@ class _PartitionRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCopies:
-    """Reads copies in the partitions of a topic, which a link chooses as it likes."""
+    """Reads copies in the partitions of a topic; the link chooses the partition of each copy."""
 
     part_label: ClassVar[str] = "partition"
     config: ClusterConfig
@@ -65,7 +65,7 @@ class TopicCopies:
     identified: Identified
 
     def read(self, tasks: Sequence[WantedRecords]) -> list[Window]:
-        """Read windows from a time on, or from the log start, all partitions by one consumer; see `Copies`."""
+        """Read windows from a time on, or from the log start, all partitions with one consumer; see `Copies`."""
         parts = {
             number: partition_read
             for number, partition_read in enumerate(self._parts(tasks))
@@ -100,8 +100,8 @@ class TopicCopies:
             reader.close()
         return [parts[number].window if number in parts else _UNKNOWN for number in range(len(tasks))]
 
-    def position_at(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> int:  # noqa: ARG002 - offsets tell everything
-        """Return the offset of a record; behind the last one, the next offset."""
+    def position_at(self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None) -> int:  # noqa: ARG002 - offsets suffice
+        """Return the offset of a record; after the last one, the next offset."""
         window, start = windows[number], self.logs[number].log_start
         if start is not None and ((index == 0 and window.whole) or not window.numbers):
             return offset_of(start)
@@ -111,7 +111,7 @@ class TopicCopies:
         return number
 
     def _parts(self, tasks: Sequence[WantedRecords]) -> Iterator[_PartitionRead | None]:
-        """Yield what to read of each partition; None of one whose log is not known."""
+        """Yield what to read of each partition; None if its log is not known."""
         times = {TopicPartition(task.topic, task.partition): task.since_ms for task in tasks}
         results = offsets_for_times(self.config, {key: time for key, time in times.items() if time is not None})
         for records in tasks:
@@ -136,7 +136,7 @@ class TopicCopies:
         return _MatchedRecord(
             offset=offset,
             timestamp_ms=message.timestamp()[1],
-            # What lacks a key or a value is a copy of nothing.
+            # A record without a key or a value is not a copy.
             identity=str(offset) if key is None or value is None else identity,
             key=hashed,
             size=len(key or b"") + len(value or b""),
@@ -151,10 +151,10 @@ _UNREAD: Final = {
 
 
 def _refuse(name: str, unread: Iterable[Unread]) -> None:
-    """Go on only where every partition was read.
+    """Require that every partition was read.
 
     Raises:
-        ClusterError: The cluster refuses to be read, or gives no answer.
+        ClusterError: The cluster refuses to be read, or does not answer.
     """
     for unread_range in unread:
         kind, fix = _UNREAD.get(
@@ -166,9 +166,9 @@ def _refuse(name: str, unread: Iterable[Unread]) -> None:
 def read_again(
     config: ClusterConfig, requests: Sequence[Stretch], *, isolation: IsolationLevel, identified: Identified
 ) -> list[ReadStretch]:
-    """Read stretches of partitions, all by one consumer; see `streams.reader.ReadAgain`.
+    """Read stretches of partitions, all with one consumer; see `streams.reader.ReadAgain`.
 
-    Where nothing says with which record one begins, it begins `EDGE` offsets below the place.
+    A stretch whose first record is not known begins `EDGE` offsets below the position.
     """
     results = log_ranges(config, {stretch.topic_partition for stretch in requests})
     committed = isolation is IsolationLevel.READ_COMMITTED

@@ -1,7 +1,7 @@
-"""MirrorMaker's own topics on one cluster, found by name and read from their logs, without a trace.
+"""MirrorMaker's own topics on one cluster, recognised by name and read without committing anything.
 
-A consumer is assigned partition 0 and read from log start to the high watermark of the moment. The end-of-partition
-event ends it too, because the last offsets may be control markers or compacted away, for which no record ever comes.
+A consumer is assigned partition 0 and reads from the log start to the current high watermark. The end-of-partition
+event also ends it, because the last offsets may be control markers or compacted away, for which no record comes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offsetwise.streams.mirror_topics import MirrorKind, MirrorTopicName, Raw, d
 from offsetwise.streams.ranges import consumer_configuration
 
 MAX_RECORDS: Final = 5_000_000
-"""The most records read of one topic; of a longer one the newest."""
+"""Maximum number of records read of one topic; the newest if there are more."""
 _MAX_HEARTBEATS: Final = 1_000
 _BATCH: Final = 10_000
 _POLL_S: Final = 0.2

@@ -1,7 +1,6 @@
-"""What the user of a cluster needs, and what it may do beyond: asked of the broker, never tried out.
+"""The rights that the user of a cluster needs, and those that it has: asked of the broker, never tried out.
 
-The broker is asked which operations it authorises (KIP-430). Nothing is written to find out, so a user that can write
-stays one that has not.
+The broker returns the authorized operations (KIP-430). Nothing is written to find out.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def read_permissions(
     groups: Sequence[str],
     timeout_s: float = 20,
 ) -> Permissions:
-    """Ask the broker what it authorises the user to do.
+    """Read the operations that the broker authorizes for the user.
 
     Args:
         cluster: Which side of the migration it is.
@@ -45,8 +44,8 @@ def read_permissions(
 
     Raises:
         ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS, SASL or ACLs said no to everything.
-        ConfigError: Properties that cannot be used, a secret that is not there.
+        ClusterAuthError: TLS, SASL or ACLs refused everything.
+        ConfigError: Properties cannot be used, or a secret is missing.
     """
     client = Client(config, timeout_s=timeout_s)
     contacted = client.contact()
@@ -63,13 +62,13 @@ def read_permissions(
 
 
 def user_of(config: AddressedCluster) -> str | None:
-    """Return the user as the migration file names it; None where it names none (a certificate, or nobody)."""
+    """Return the user as in the migration file; None if it names none (a certificate, or anonymous)."""
     name = config.properties.get("sasl.username") or config.properties.get("sasl.oauthbearer.client.id")
     return None if name is None or name.startswith(("${", "file:")) else name
 
 
 def principal_of(config: AddressedCluster) -> str:
-    """Return Kafka's principal of the user, or a text in its place that says what to put there."""
+    """Return Kafka's principal of the user, or a placeholder that says what to insert."""
     protocol = config.properties.get("security.protocol", "plaintext").lower()
     if protocol.startswith("sasl_"):
         return f"User:{user_of(config) or 'NAME-OF-THE-USER'}"
@@ -79,16 +78,16 @@ def principal_of(config: AddressedCluster) -> str:
 def minimum_acls(
     config: AddressedCluster, *, topics: Iterable[str], mirror_topics: Iterable[str], groups: Iterable[str]
 ) -> tuple[AclCommand, ...]:
-    """Return the commands of `kafka-acls.sh` that let the user of a cluster read what a migration needs.
+    """Return the `kafka-acls.sh` commands that let the user of a cluster read what a migration needs.
 
     Args:
         config: How the cluster is reached: its brokers, its user.
-        topics: The topics to be compared, by their names on this cluster.
+        topics: The topics to compare, by their names on this cluster.
         mirror_topics: MirrorMaker's own topics on this cluster.
-        groups: The groups to be compared.
+        groups: The groups to compare.
 
     Returns:
-        One command per purpose, in the order of need. Any name is quoted so that a shell takes it as it is.
+        One command per purpose, in the order of need. All names are quoted for a shell.
     """
     start = (
         f"kafka-acls.sh --bootstrap-server {quoted(config.properties['bootstrap.servers'])} "
@@ -119,7 +118,7 @@ def minimum_acls(
 
 
 def quoted(name: str) -> str:
-    r"""Quote a name for a shell, with nothing invisible in it.
+    r"""Quote a name for a shell, with invisible characters escaped.
 
     >>> quoted("orders"), quoted("=cmd()"), quoted("a'b"), quoted("or\u202eders")
     ('orders', "'=cmd()'", '\'a\'"\'"\'b\'', "$'or\\u202eders'")
@@ -137,7 +136,7 @@ def _escaped(char: str) -> str:
 
 def _command(start: str, operations: Sequence[str], kind: str, names: Sequence[str]) -> str:
     options = " ".join(f"--operation {operation}" for operation in operations)
-    # With "=", a name that begins with a dash is no option.
+    # With "=", a name that begins with a dash is not taken for an option.
     resources = " ".join(f"--{kind}={quoted(name)}" for name in names)
     return f"{start} \\\n  {options} \\\n  {resources}"
 
@@ -149,15 +148,15 @@ def _granted(client: Client, resource: Resource, name: str, future: Future[Any])
         if isinstance(error, KafkaException) and is_authorisation(error.args[0]):
             return Granted(resource=resource, name=name)
         return Granted(resource=resource, name=name, error=reason(error))
-    # confluent-kafka says None for a user that may do nothing.
+    # confluent-kafka returns None for a user that may do nothing.
     return Granted(
         resource=resource, name=name, operations=tuple(sorted(operation.name for operation in operations or ()))
     )
 
 
 def _authorizer(client: Client, broker: int) -> bool | None:
-    # A question about ACLs would be the direct one, but librdkafka answers it with an empty list both where there is
-    # no authorizer and where the user may not ask.
+    # Describing ACLs would be the direct way, but librdkafka returns an empty list both without an authorizer and if
+    # the user may not ask.
     resource = ConfigResource(ResourceType.BROKER, str(broker))
     try:
         future = client.admin.describe_configs([resource], request_timeout=client.deadline.left_s())[resource]

@@ -1,6 +1,6 @@
-"""Reads Kafka clusters: what `streams.reader.ClusterReader` asks for.
+"""Reads Kafka clusters, as `streams.reader.ClusterReader` requires.
 
-Whatever is asked of brokers is asked in a process of its own: some answers end the process that librdkafka is in.
+All requests to brokers run in a separate process: some answers end the process that librdkafka is in.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The timestamps of the records at given positions, read without a trace: one record of each partition."""
+"""The timestamps of the records at given positions, read without committing anything: one record of each partition."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Place = tuple[TopicPartition, int]
 _AT_ONCE: Final = 500
 _POLL_S: Final = 0.2
 _LITTLE_BYTES: Final = 65_536
-"""Of each partition: only its first record is wanted."""
+"""Fetch size of each partition: only its first record is needed."""
 
 
 def timestamps_at(
     config: AddressedCluster, positions: Iterable[Place], *, timeout_s: float = 20
 ) -> dict[Place, int | None]:
-    """Return the timestamp (epoch ms) of the first record at or after each place.
+    """Return the timestamp (epoch ms) of the first record at or after each position.
 
-    None where there is no record yet, the place is not in the log, or nothing came in time.
+    None if there is no record yet, the position is not in the log, or no record came in time.
 
     Raises:
         ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS, SASL or ACLs said no.
+        ClusterAuthError: TLS, SASL or ACLs refused it.
     """
     requested = sorted(set(positions))
     results: dict[Place, int | None] = dict.fromkeys(requested)
@@ -48,7 +48,7 @@ def timestamps_at(
     try:
         remaining = requested
         while remaining and not deadline.passed:
-            # Several positions may stand in one partition, and a consumer reads it at one place at a time.
+            # Several positions may be in one partition, and a consumer reads it at one position at a time.
             first = dict(reversed([(position[0], position) for position in remaining]))
             some = list(first.values())[-_AT_ONCE:]
             _read(consumer, some, results, deadline)

@@ -1,7 +1,7 @@
-"""Everything one Kafka cluster says: topics, logs, groups, and MirrorMaker's own topics.
+"""The whole state of one Kafka cluster: topics, logs, groups, and MirrorMaker's own topics.
 
-Asks in batches: the number of requests depends on brokers and groups, not on partitions. Whatever is not answered in
-time is named in the snapshot's `problems`; only a cluster that says nothing at all is an error.
+Requests are batched: their number depends on brokers and groups, not on partitions. What is not answered in time is in
+the snapshot's `problems`; only a cluster that does not answer at all is an error.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ClusterReading:
     taken_at: str
     topics: Mapping[str, TopicState]
     failures: Mapping[str, Failure | None]
-    """Why a topic could not be read, of every topic asked for."""
+    """Why a topic could not be read, for every requested topic; None if it was read."""
     config_failures: Mapping[str, Failure]
     groups: tuple[GroupState, ...]
     group_problems: tuple[tuple[str | None, Problem], ...]
@@ -87,12 +87,12 @@ class ClusterReading:
     def snapshot(
         self, topics: Collection[str] | None, groups: Collection[str] | None, *, if_there: Collection[str] = ()
     ) -> Snapshot:
-        """Return a part of what was read, as if nothing else had been asked for.
+        """Return a part of the reading, as if nothing else had been requested.
 
         Args:
-            topics: The topics wanted; None for all that were read.
-            groups: The groups wanted; None for all that were read.
-            if_there: Those of `topics` whose absence is no problem.
+            topics: The requested topics; None for all that were read.
+            groups: The requested groups; None for all that were read.
+            if_there: Those of `topics` whose absence is not a problem.
 
         Raises:
             ClusterAuthError: The user may read none of the topics.
@@ -147,21 +147,21 @@ def read_whole(
     timeout_s: float = 20,
     counter: RequestCounter | None = None,
 ) -> ClusterReading:
-    """Read one cluster, once for all who want a snapshot of some part of it.
+    """Read one cluster once, for snapshots of any part of it.
 
     Args:
         cluster: Which side of the migration it is.
         config: How to reach it.
-        topics: The topics wanted; None for all that are not internal to Kafka.
-        groups: The consumer groups wanted; None for all that the cluster lists.
+        topics: The requested topics; None for all that are not internal to Kafka.
+        groups: The requested consumer groups; None for all that the cluster lists.
         mirror: Whether to read MirrorMaker's own topics.
-        timeout_s: When to stop waiting. What is missing by then is named in the problems of the snapshots.
-        counter: Counts the requests of the admin client, for those who measure.
+        timeout_s: When to stop waiting. What is missing by then is in the problems of the snapshots.
+        counter: Counts the requests of the admin client, for measurements.
 
     Raises:
         ClusterUnreachableError: No broker answered.
-        ClusterAuthError: TLS or SASL said no.
-        ConfigError: Properties that cannot be used, a secret that is not there.
+        ClusterAuthError: TLS or SASL refused it.
+        ConfigError: Properties cannot be used, or a secret is missing.
     """
     taken_at = time_of(datetime.now(UTC))
     client = Client(config, timeout_s=timeout_s, counter=counter)
@@ -191,7 +191,7 @@ class _TopicRequests:
     client: Client
     names: Sequence[str]
     metadata: Mapping[str, Any]
-    """librdkafka's, of the topics that exist."""
+    """librdkafka's metadata of the existing topics."""
     logs: Mapping[str, Asked]
     descriptions: Mapping[str, Future[Any]]
     configs: Mapping[ConfigResource, Future[Any]]
@@ -249,7 +249,7 @@ def _topic_state(
 ) -> TopicState:
     error = None if failure is None else failure.why
     if metadata is None:
-        # A topic that the user may not see is left out of the metadata; only a question by name tells the difference.
+        # A topic that the user may not see is missing in the metadata; only a request by name shows the difference.
         return TopicState(name=name, error=error)
     partitions = tuple(
         _partition_state((name, number), partition, logs) for number, partition in sorted(metadata.partitions.items())

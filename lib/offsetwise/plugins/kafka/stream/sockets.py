@@ -1,7 +1,7 @@
-"""Names, addresses and TLS handshakes of brokers, each with words of its own when it fails.
+"""Names, addresses and TLS handshakes of brokers, each with its own error messages.
 
-Every function asks all addresses at once, in threads that end with the process, and returns within its limit: a
-resolver or a broker that never answers is one that did not answer in time.
+Every function tries all addresses concurrently, in threads that end with the process, and returns within its limit: a
+resolver or a broker that does not answer is reported as not answering in time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXPIRES_SOON_DAYS: Final = 30
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAddress:
     server: str
-    """As the configuration or the broker says it: host:port."""
+    """As in the configuration or the broker's answer: host:port."""
     ip: str
     port: int
 
@@ -50,7 +50,7 @@ def host_and_port(server: str) -> tuple[str, int]:
 
 
 def resolve(properties: Mapping[str, str], limit_s: float) -> tuple[tuple[BrokerAddress, ...], tuple[str, ...]]:
-    """Return the addresses of all bootstrap servers, and what was wrong with the others."""
+    """Return the addresses of all bootstrap servers, and the errors of those that failed."""
     servers = [server.strip() for server in properties["bootstrap.servers"].split(",") if server.strip()]
     family = {"v4": socket.AF_INET, "v6": socket.AF_INET6}.get(
         properties.get("broker.address.family", "any"), socket.AF_UNSPEC
@@ -74,7 +74,7 @@ def connect(
     """Open and close a connection to each address.
 
     Returns:
-        Those that accept one, what was wrong with the others, and what to do about it.
+        The addresses that accept one, the errors of the others, and the remedy.
     """
     refused = False
 
@@ -100,10 +100,10 @@ def connect(
 def handshake(
     addresses: Iterable[BrokerAddress], properties: Mapping[str, str], limit_s: float
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Shake hands with each address, as the properties say.
+    """Perform a TLS handshake with each address, with the given properties.
 
     Returns:
-        What was agreed, what was wrong, and what to do about it.
+        What was agreed, the errors, and the remedies.
     """
     fixes: list[str] = []
     try:
@@ -136,7 +136,7 @@ def handshake(
 def _run_all(
     subjects: list[Any], ask: Callable[[Any], T], limit_s: float, words: Callable[[Any, Exception], str]
 ) -> tuple[tuple[T, ...], tuple[str, ...]]:
-    """Ask all at once, and give answers and complaints in the order of the subjects."""
+    """Call `ask` for all subjects concurrently, and return results and errors in the order of the subjects."""
     answers: dict[int, T] = {}
     complaints: dict[int, str] = {}
 
@@ -146,7 +146,7 @@ def _run_all(
         except (OSError, ValueError) as error:
             complaints[index] = words(subjects[index], error)
 
-    # Not a pool: its threads would keep the process alive until the slowest resolver gives up.
+    # Not a pool: its threads would keep the process alive until the slowest resolver times out.
     threads = [threading.Thread(target=run_one, args=(index,), daemon=True) for index in range(len(subjects))]
     end = time.monotonic() + limit_s
     for thread in threads:
@@ -185,7 +185,7 @@ def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if "ssl.certificate.location" in properties:
-        # librdkafka takes key and certificate as text too; those are tried by the step that authenticates.
+        # librdkafka accepts key and certificate as text too; those are tried by the step that authenticates.
         context.load_cert_chain(
             properties["ssl.certificate.location"],
             properties.get("ssl.key.location"),
@@ -223,14 +223,14 @@ def _name(parts: Iterable[Iterable[tuple[str, str]]]) -> str:
 
 
 def _shown(address: BrokerAddress, limit_s: float) -> str:
-    """Describe whose certificate a broker shows that is not trusted; nothing if that cannot be told."""
+    """Describe the untrusted certificate that a broker shows; empty if it cannot be read."""
     try:
         anything = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         anything.check_hostname = False
         anything.verify_mode = ssl.CERT_NONE
         with _open(address, limit_s) as raw, anything.wrap_socket(raw) as secured:
             shown = secured.getpeercert(binary_form=True) or b""
-        # OpenSSL names only a certificate that it verified: the shown one is its own anchor here.
+        # OpenSSL names only a certificate that it verified: the shown one is its own trust anchor here.
         itself = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         itself.check_hostname = False
         itself.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

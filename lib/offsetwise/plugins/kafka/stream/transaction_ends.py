@@ -1,4 +1,4 @@
-"""What logs and coordinators say of transactions that were, or are to be, ended. Nothing is written."""
+"""The state of transactions that were ended, or are to be ended, in logs and at coordinators. Nothing is written."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from offsetwise.plugins.kafka.stream.wire import Wire
 
 _ONE_BATCH: Final = 1
-"""Bytes asked for: a leader gives the first batch whole."""
+"""Requested bytes: a leader returns the first batch whole."""
 _MOST_BYTES: Final = 1 << 20
 _NOT_ALLOWED: Final = 29
 """TOPIC_AUTHORIZATION_FAILED."""
 COUNTED_BYTES: Final = 64 << 20
-"""Of one partition, how much is read to count a transaction's records, or to search for its end."""
+"""Bytes of one partition that are read to count a transaction's records, or to find its end."""
 _GONE: Final = "retention has taken its records"
 
 
@@ -37,10 +37,10 @@ class Contacted:
 
 
 def contact(config: AddressedCluster, *, timeout_s: float) -> Contacted:
-    """Reach a cluster, and say which it is and who leads its partitions.
+    """Reach a cluster, and return its identity and the leaders of its partitions.
 
     Raises:
-        ClusterError: It gave no answer that can be used.
+        ClusterError: It did not answer in a usable way.
     """
     return _contacted(Client(config, timeout_s=timeout_s))
 
@@ -82,7 +82,7 @@ def read_logs(
     *,
     count: bool = False,
 ) -> Mapping[TransactionPlace, ShownTransaction]:
-    """Read what the logs show of transactions.
+    """Read the state of transactions in the logs.
 
     Args:
         wire: A connection.
@@ -109,7 +109,7 @@ def read_logs(
 
 
 def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> set[TransactionPlace] | None:
-    """Ask the leaders for what they hold open; None where not every one told."""
+    """Return the open transactions of the leaders; None if not all of them answered."""
     by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
     for partition, leader in {(position.partition, leader) for position, leader in leaders.items()}:
         if leader is not None:
@@ -123,10 +123,10 @@ def _held_open(wire: Wire, leaders: Mapping[TransactionPlace, int | None]) -> se
 
 
 def _shown(position: TransactionPlace, fetched: Fetched | None) -> ShownTransaction:
-    """Return whether the record at a place is the transaction's, and is given to read_committed readers.
+    """Return whether the record at an offset is the transaction's, and is returned to read_committed readers.
 
-    They are given every batch below the last stable offset, and the list of what was aborted among these by producer
-    and first offset, which they leave out.
+    They get every batch below the last stable offset, and a list of the aborted transactions among them, by producer
+    and first offset, which they skip.
     """
     if fetched is None:
         return ShownTransaction(last_stable_offset=None, problem="the partition has no leader, or it did not answer")
@@ -167,7 +167,7 @@ def _counted(wire: Wire, leader: int, position: TransactionPlace) -> int | None:
 
 
 Producer = tuple[int, int]
-"""Its id and epoch."""
+"""Producer id and epoch."""
 
 
 def search_logs(
@@ -185,10 +185,10 @@ def search_logs(
         client: A client that has been in contact.
         wire: A connection.
         contacted: librdkafka's metadata, with the leaders of the topics.
-        producers: Of the transactions.
-        topics: Those that the sink writes to.
-        since_ms: When they may have begun, epoch ms; None where that is not known. Records are dated by whoever wrote
-            them, so where nothing is found from there on, the logs are read from their start.
+        producers: Producers of the transactions.
+        topics: The topics that the sink writes to.
+        since_ms: Earliest begin of the transactions, epoch ms; None if it is not known. Records are dated by their
+            producers, so if nothing is found from there on, the logs are read from their start.
     """
     leaders = {
         TopicPartition(name, number): partition.leader
@@ -211,7 +211,7 @@ def _scans(
     producers: Set[Producer],
     since_ms: int | None,
 ) -> Sequence[_Scan]:
-    """Scan the partitions that have a leader: from the time given on and, where that is not enough, from their start.
+    """Scan the partitions that have a leader: from the given time on and, if that is not enough, from their start.
 
     Partitions are in the order of `leaders`.
     """
@@ -231,7 +231,7 @@ def _scans(
             if end is None or (first is None and kind == "start"):
                 results[at] = _Scan(at, unread="its leader did not tell where it begins and ends")
             elif at not in results or (first is not None and first < results[at].first):
-                # No record is dated so late: the end of the log, from which nothing is read.
+                # No record has such a late timestamp: starts at the end of the log, so that nothing is read.
                 results[at] = _Scan(at, end if first is None else first)
                 _scan(wire, leaders[at], results[at], end, producers)
     return [*results.values()]
@@ -254,12 +254,12 @@ class _Scan:
     """Where reading began."""
     transactions: list[LoggedTransaction] = field(default_factory=list)
     unread: str = ""
-    """What of it was not read, and why: a clause."""
+    """Which part was not read, and why: a clause."""
     open: dict[Producer, LoggedTransaction] = field(default_factory=dict)
     newest: dict[int, int] = field(default_factory=dict)
     """The newest epoch that each producer has written with."""
     cut: set[Producer] = field(default_factory=set)
-    """Those whose first records stand before what was read, or are gone."""
+    """Producers whose first records are before the begin of reading, or deleted."""
 
     @property
     def ended(self) -> set[Producer]:
@@ -270,7 +270,7 @@ class _Scan:
         } - self.cut
 
     def is_past(self, producers: Set[Producer]) -> bool:
-        """Return whether each producer has written with a later epoch since, so that no more of it is to come."""
+        """Return whether each producer has written with a later epoch since, so that no more of its records follow."""
         return all(self.newest.get(producer_id, -1) > epoch for producer_id, epoch in producers)
 
     def take(self, batch: BatchHeader, producers: Set[Producer]) -> None:
@@ -313,7 +313,7 @@ def _scan(wire: Wire, leader: int, scan: _Scan, end: int, producers: Set[Produce
             refused = _refusal(fetched)
         for number, batch in enumerate(fetched.batches if fetched is not None else ()):
             if batch.control and batch.commits is None and number:
-                break  # it may be cut off: asked for as the first it comes whole
+                break  # it may be cut off: requested as the first batch it is complete
             scan.take(batch, producers)
             offset = batch.last_offset + 1
         read += _MOST_BYTES

@@ -1,4 +1,4 @@
-"""Looks at the transactions of a job's sinks on the cluster that they write to. Nothing is written or created."""
+"""Looks up the transactions of a job's sinks on their cluster. Nothing is written or created."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 STATE_TOPIC: Final = "__transaction_state"
 END_TXN: Final = 26
-"""Kafka's number of the request."""
+"""Kafka's API key of the request."""
 CHECKPOINT_MS: Final = 600_000
-"""How long a checkpoint may take from its barriers until it is written: Flink's own limit."""
+"""Maximum time from a checkpoint's barriers until it is written: Flink's default time-out."""
 
 
 def look_at_transactions(
@@ -52,7 +52,7 @@ def look_at_transactions(
     from offsetwise.plugins.kafka.stream.wire import Wire  # noqa: PLC0415 - imports a second client, a quarter of a second
 
     client = Client(config, timeout_s=timeout_s)
-    # librdkafka says what is wrong with a connection; the second client only that there is none.
+    # librdkafka reports what is wrong with a connection; the second client only that there is none.
     contacted = client.contact()
     with Wire(config, client.properties, client.deadline) as wire:
         looking = _Looking(wire, pending, contacted, tuple(topics))
@@ -86,7 +86,7 @@ def _search(
     client.begin_anew(timeout_s)
     wire.deadline = client.deadline
     timeouts = [answer.timeout_ms for answer in observation.answers.values() if isinstance(answer, Described)]
-    # What was open as the checkpoint was written had not run out, so that it began not longer before.
+    # Transactions that were open when the checkpoint was written had not timed out, which limits when they began.
     since_ms = (
         None if transactions.written_ms is None else max(0, transactions.written_ms - max(timeouts) - CHECKPOINT_MS)
     )
@@ -102,7 +102,7 @@ class _Looking:
         self.problems: list[str] = []
 
     def observe(self) -> TransactionLook:
-        """Look once. What could not be asked is in `problems`."""
+        """Look once. What could not be read is in `problems`."""
         taken_ms = time.time_ns() // 1_000_000
         try:
             listed, whole = self.wire.list_transactions()
@@ -126,7 +126,7 @@ class _Looking:
             unlisted=None if whole else True,
             silent=silent,
         )
-        # A broker that did not answer may coordinate what no other knows.
+        # A broker that did not answer may coordinate a transaction that no other broker knows.
         return (
             replace(observation, sees_all=self._sees_all(exists=bool(listed)))
             if whole and uncoordinated(observation)
@@ -173,20 +173,20 @@ class _Looking:
             )
 
     def _sees_all(self, *, exists: bool) -> bool | None:
-        """Return whether the user may describe an id that nobody has, and so any; None where no coordinator said.
+        """Return whether the user may describe an unused id, and so any; None if no coordinator answered.
 
-        Only whoever may describe all knows that no coordinator has a transaction open: a list leaves out what may not
-        be seen.
+        Only a user who may describe all ids can conclude that no coordinator has a transaction open: a list omits what
+        the user may not see.
         """
         there = exists or self.wire.has_topic(STATE_TOPIC)
         if not there:
-            return there is False  # to ask would create the topic; where there is none, no coordinator knows anything
+            return there is False  # asking would create the topic; without the topic, there are no transactions
         probe = f"{uuid4().hex}{PROBE}"
         answer = self.wire.describe({probe})[probe]
         return None if answer is Missing.UNAVAILABLE else answer is not Missing.DENIED
 
     def _answers(self, ids: set[str], *, exists: bool) -> dict[str, Answer]:
-        # To ask for a coordinator creates the topic where there is none.
+        # Looking up a coordinator creates the topic if there is none.
         there = exists or self.wire.has_topic(STATE_TOPIC)
         if there is False:
             return self._all_held(Missing.NOT_ASKED)

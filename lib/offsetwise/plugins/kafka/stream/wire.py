@@ -1,8 +1,8 @@
-"""What librdkafka cannot ask: transactions and producers, with kafka-python's requests. It only reads by itself.
+"""Requests that librdkafka lacks, about transactions and producers, sent with kafka-python. It only reads by itself.
 
-Its own verbs raise for a whole batch where one id is unknown, keep a coordinator that has moved, and do not try again.
-So its requests are sent as they are, answers are kept by id, and what another moment may answer is asked again until
-the deadline.
+kafka-python's own methods raise for a whole batch if one id is unknown, keep using a coordinator that has moved, and do
+not retry. So its requests are sent directly, answers are kept by id, and retriable errors are retried until the
+deadline.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from offsetwise.transactions.observed import (
 
 _LOG: Final = logging.getLogger("kafka")
 _LOG.addHandler(logging.NullHandler())
-_LOG.setLevel(logging.WARNING)  # below it, kafka-python writes its whole configuration, passwords too
+_LOG.setLevel(logging.WARNING)  # below it, kafka-python logs its whole configuration, including passwords
 
 AGAIN: Final = (14, 15, 16, 51)
-"""Coordinator loading, not available, another one; concurrent transactions."""
+"""Coordinator loading, coordinator not available, not coordinator; concurrent transactions."""
 UNKNOWN_TOPIC: Final = 3
 DENIED: Final = (29, 31, 53)
-"""Of a topic, the cluster, a transactional id."""
+"""Topic, cluster, or transactional id authorization failed."""
 NOT_FOUND: Final = 105
 IDS_PER_REQUEST: Final = 1_000
 _FETCH_BY_NAME: Final = 12
-"""The last version of Fetch that names topics; later ones give their ids."""
+"""The last version of Fetch that names topics; later ones use their ids."""
 _PAUSE_S: Final = 0.2
 
 
@@ -87,10 +87,10 @@ class Wire:
         self._client.close()
 
     def list_transactions(self) -> tuple[dict[str, ListedTransaction], bool]:
-        """Ask every broker for the transactional ids that it coordinates.
+        """List the transactional ids that each broker coordinates.
 
         Returns:
-            By id what the user may see; and whether every broker answered.
+            The ids that the user may see with their state, and whether every broker answered.
 
         Raises:
             UnsupportedBrokerError: The brokers are older than Kafka 3.0.
@@ -112,7 +112,7 @@ class Wire:
         return results, True
 
     def has_topic(self, name: str) -> bool | None:
-        """Return whether a topic exists, without creating it; None where the user may not know, or nobody answered."""
+        """Return whether a topic exists, without creating it; None if the user may not know, or nobody answered."""
         request = MetadataRequest(
             topics=[MetadataRequest.MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
         )
@@ -121,12 +121,15 @@ class Wire:
             if response is not None:
                 codes = [topic.error_code for topic in response.topics if topic.name == name]
                 if len(codes) != 1:
-                    continue  # it is not about what was asked
+                    continue  # it is about another topic
                 return None if codes[0] in DENIED else codes[0] != UNKNOWN_TOPIC
         return None
 
     def describe(self, ids: Iterable[str]) -> dict[str, Answer]:
-        """Ask the coordinators about transactional ids. An id that was not listed makes a cluster begin to keep any."""
+        """Ask the coordinators about transactional ids.
+
+        An unlisted id makes a cluster create its topic of transactions.
+        """
         results: dict[str, Answer] = {}
         remaining = set(ids)
         while remaining:
@@ -144,7 +147,7 @@ class Wire:
         return results | dict.fromkeys(remaining, Missing.UNAVAILABLE)
 
     def producers(self, led: Mapping[int, Sequence[TopicPartition]]) -> tuple[list[OpenWrite], list[TopicPartition]]:
-        """Ask leaders for the transactions that they hold open.
+        """Return the open transactions that leaders know.
 
         Returns:
             Those of all partitions, and the partitions that no leader answered for.
@@ -170,7 +173,7 @@ class Wire:
         return writes, list(silent)
 
     def writers(self, led: Mapping[int, Sequence[TopicPartition]]) -> dict[TopicPartition, tuple[LogWriter, ...]]:
-        """Ask leaders for the producers that they remember, the last to write first; what is not told is left out."""
+        """Return the producers that leaders remember, the last writer first; partitions with an error are left out."""
         return {
             at: tuple(
                 LogWriter(
@@ -194,7 +197,7 @@ class Wire:
                         yield at, part
 
     def committed(self, group: str) -> dict[TopicPartition, tuple[int, str]] | None:
-        """Read a consumer group's offsets with the metadata of each; None where no answer about it came."""
+        """Read a consumer group's offsets with the metadata of each; None if there was no answer about it."""
         answer = None
         while answer is None:
             try:
@@ -209,20 +212,19 @@ class Wire:
         }
 
     def brokers(self) -> tuple[int, ...]:
-        """Return the node ids of all brokers, ascending."""
         return tuple(sorted(broker.node_id for broker in self.manager.cluster.brokers()))
 
     def fetch(
         self, leader: int, at: TopicPartition, offset: int, *, committed: bool, most_bytes: int
     ) -> Fetched | None:
-        """Fetch what a partition holds from an offset on, without waiting for more; None where no answer came.
+        """Fetch a partition from an offset on, without waiting for more; None if there was no answer.
 
         Args:
             leader: The node id of the partition's leader.
             at: The partition.
-            offset: The first offset wanted.
-            committed: As a read_committed reader; such a fetch ends at the last stable offset.
-            most_bytes: How much; the first batch comes whole.
+            offset: The first offset.
+            committed: Whether as a read_committed reader; such a fetch ends at the last stable offset.
+            most_bytes: Maximum size; the first batch is complete.
         """
         topic = FetchRequest.FetchTopic
         part = topic.FetchPartition(
@@ -241,7 +243,7 @@ class Wire:
         return None if response is None else _fetched(response, at)
 
     def coordinator(self, transactional_id: str) -> int | None:
-        """Find the node id of an id's coordinator anew; None where it may not be told, or nobody told it."""
+        """Look up the coordinator of an id again; None if the user may not know it, or nobody answered."""
         self._coordinators.pop(transactional_id, None)
         self._find([transactional_id])
         return self._coordinators.get(transactional_id)
@@ -251,10 +253,10 @@ class Wire:
         return None if versions is None else int(versions[1])
 
     def ask(self, node: int, request: Any) -> Any | None:
-        """Send one request to one broker. None where no answer came: it may have arrived all the same.
+        """Send one request to one broker. None if there was no answer: it may have arrived nevertheless.
 
         Raises:
-            UnsupportedBrokerError: The broker does not know it.
+            UnsupportedBrokerError: The broker does not support it.
         """
         return self._ask({node: request})[node]
 
@@ -292,20 +294,20 @@ class Wire:
                     continue
                 for entry in response.transaction_states:
                     if entry.transactional_id not in share[node]:
-                        continue  # it was not asked about
+                        continue  # it was not requested
                     answer = _answer(entry)
                     if answer is None:
-                        # It may have moved. Where it is asked about next is looked up anew.
+                        # It may have moved. Its next coordinator is looked up again.
                         self._coordinators.pop(entry.transactional_id, None)
                     else:
                         results[entry.transactional_id] = answer
         return results
 
     def _ask(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """Send a request to each of some brokers at once; None for one that gave no answer.
+        """Send a request to each of some brokers concurrently; None for a broker that did not answer.
 
         Raises:
-            UnsupportedBrokerError: A broker does not know it.
+            UnsupportedBrokerError: A broker does not support it.
         """
 
         async def sent() -> dict[int, Any]:
@@ -335,7 +337,7 @@ class Wire:
         return answered
 
     def may_go_on(self) -> bool:
-        """Wait a moment before something is asked again; False once the deadline has passed."""
+        """Wait a moment before a retry; return False once the deadline has passed."""
         if self.deadline.passed:
             return False
         time.sleep(min(_PAUSE_S, self.deadline.left_s()))
@@ -343,7 +345,7 @@ class Wire:
 
 
 def _answer(transaction: Any) -> Answer | None:
-    """Read what a coordinator says of one id; None where it is to be asked again."""
+    """Parse a coordinator's answer about one id; None if it is to be retried."""
     if transaction.error_code == 0:
         partitions = sorted(
             TopicPartition(topic.topic, number) for topic in transaction.topics for number in topic.partitions
@@ -362,7 +364,7 @@ def _answer(transaction: Any) -> Answer | None:
 
 
 def _fetched(response: Any, at: TopicPartition) -> Fetched | None:
-    """Return what a response says of a partition; None where it is not about that one."""
+    """Return a response's data of a partition; None if it is about another one."""
     answers = [
         partition
         for topic in response.responses

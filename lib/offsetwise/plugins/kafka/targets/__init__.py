@@ -1,1 +1,1 @@
-"""What is written to clusters of Kafka."""
+"""Targets on Kafka clusters."""

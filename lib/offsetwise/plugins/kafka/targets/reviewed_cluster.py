@@ -1,10 +1,10 @@
-"""Requests that change a Kafka cluster, sent only over a connection whose broker has just said which cluster it is of.
+"""Sends requests that change a Kafka cluster only over a connection whose broker has just confirmed the cluster's id.
 
 A name in `bootstrap.servers`, and the address of any broker behind it, may lead elsewhere from one connection to the
-next: to an old cluster while a name server still answers with it, or through a load balancer. So the cluster id that
-another connection was told says nothing about this one. Here the broker is asked for it on the very connection that
-carries the change, before and after; and while a change is under way that connection is never opened anew: where it
-breaks, what was sent has no answer, and nothing more is sent.
+next: to an old cluster while a name server still answers with it, or through a load balancer. So the cluster id from
+another connection proves nothing about this one. Here the broker is asked for it on the very connection that carries
+the change, before and after; and during a change that connection is never reopened: if it breaks, what was sent has no
+answer, and nothing more is sent.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from offsetwise.transactions.observed import UnsupportedBrokerError
 
 
 class UnsentError(Exception):
-    """No connection to the broker could be had. Nothing was sent."""
+    """There is no connection to the broker. Nothing was sent."""
 
 
 class OtherClusterError(Exception):
     """The connection leads to another cluster. Nothing was sent over it.
 
     Args:
-        cluster_id: What the broker calls its cluster.
+        cluster_id: The cluster id that the broker returned.
     """
 
     def __init__(self, cluster_id: str | None) -> None:
@@ -40,24 +40,24 @@ class OtherClusterError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Responses:
     responses: tuple[Any | None, ...]
-    """In the order of the requests. None where no answer came: it may have arrived all the same."""
+    """In the order of the requests. None if there was no answer: it may have arrived nevertheless."""
     after: str | None
-    """The cluster id that the connection gave behind them; None where it broke before."""
+    """The cluster id returned on the connection after them; None if it broke before."""
 
 
 def send(wire: Wire, node: int, requests: Sequence[Any], cluster_id: str | None) -> Responses:
-    """Send requests to one broker, one behind the other, over a connection that leads to a cluster.
+    """Send requests to one broker, one after another, over a connection to the reviewed cluster.
 
     Args:
         wire: The client.
         node: The broker's id.
-        requests: What changes something.
-        cluster_id: The cluster that was reviewed.
+        requests: The requests that change something.
+        cluster_id: Id of the reviewed cluster.
 
     Raises:
         OtherClusterError: The connection leads to another one. Nothing was sent.
         UnsentError: There is no connection. Nothing was sent.
-        UnsupportedBrokerError: The broker does not know such a request. Nothing was sent.
+        UnsupportedBrokerError: The broker does not support such a request. Nothing was sent.
     """
     timeout_ms = max(int(wire.deadline.left_s() * 1000), 1)
 
@@ -72,7 +72,7 @@ def send(wire: Wire, node: int, requests: Sequence[Any], cluster_id: str | None)
         waiting: deque[Any] = deque()
         responses: list[Any | None] = []
         for request in requests:
-            while connection.paused and waiting:  # it takes so many at once
+            while connection.paused and waiting:  # it accepts a limited number of requests in flight
                 responses.append(await _answer(waiting.popleft()))
             waiting.append(connection.send_request(request, request_timeout_ms=timeout_ms))
         while waiting:

@@ -1,1 +1,1 @@
-"""Kinesis Client Library: applications that keep their positions in a table of DynamoDB."""
+"""Kinesis Client Library: applications that store their positions in a table of DynamoDB."""

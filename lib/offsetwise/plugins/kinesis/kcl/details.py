@@ -15,13 +15,13 @@ class Lease:
 
     key: str
     owner: str | None
-    """The worker that holds it; None where it is free."""
+    """The worker that holds it; None if it is free."""
     next_owner: str | None
-    """The worker it is handed to, while `owner` still works (KCL 3); None else."""
+    """The worker it is handed over to, while `owner` still works (KCL 3); else None."""
     counter: Count | None
-    """Grows with every renewal and every write; None where the row does not say."""
+    """Increases with every renewal and every write; None if the row has none."""
     pending: str | None
-    """A checkpoint that was prepared and not made: shown, and never a position."""
+    """A checkpoint that was prepared but not made: shown, and never a position."""
     parents: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
     hash_range: tuple[str, str] | None = None
@@ -37,7 +37,7 @@ class KclDetails(Details):
         return "lease table"
 
     def processed(self, position: AnyPosition) -> AnyPosition:
-        from offsetwise.plugins.kinesis.kcl.kinesis import processed  # noqa: PLC0415 - for those who have lease tables
+        from offsetwise.plugins.kinesis.kcl.kinesis import processed  # noqa: PLC0415 - only needed for lease tables
 
         return processed(position)
 

@@ -12,7 +12,7 @@ from offsetwise.storage.folders import Entry
 from offsetwise.storage.location import TABLE_SCHEME
 
 _DUMP: Final = re.compile(rb'"Items"\s*:\s*\[|"Item"\s*:\s*\{|"leaseKey"\s*:\s*\{|^\W{0,4}leaseKey\b')
-"""What the dump of a lease table has in it, whichever tool took it."""
+"""A pattern in the dump of a lease table, whichever tool wrote it."""
 _HEAD_BYTES: Final = 65_536
 
 
@@ -25,7 +25,7 @@ def _is_export(entries: Sequence[Entry]) -> bool:
 
 
 def _read(asked: ReadRequest) -> Checkpoint:
-    from offsetwise.plugins.kinesis.kcl.kinesis import read_table  # noqa: PLC0415 - for those who have lease tables
+    from offsetwise.plugins.kinesis.kcl.kinesis import read_table  # noqa: PLC0415 - only needed for lease tables
 
     return read_table(asked.uri, roots=asked.roots)
 

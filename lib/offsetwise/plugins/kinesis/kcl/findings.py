@@ -35,8 +35,8 @@ def lease_at_latest(shard: str, newest_s: int | None) -> Iterator[str]:
 
     Args:
         shard: Its id.
-        newest_s: When the newest record arrived that the application has processed in any shard, in seconds since the
-            epoch; None where no lease tells.
+        newest_s: Arrival of the newest record that the application has processed in any shard, in seconds since the
+            epoch; None if no lease shows it.
     """
     since = ""
     if newest_s is not None:
@@ -57,7 +57,6 @@ def lease_at_latest(shard: str, newest_s: int | None) -> Iterator[str]:
     stage=Stage.READER,
 )
 def lease_held(shard: str, owner: str, next_owner: str) -> Iterator[str]:
-    """Two workers stand in one lease."""
     yield f"The lease of shard {shard} has two workers: {owner} works, and {next_owner} is to take it. Both are alive."
 
 
@@ -70,7 +69,6 @@ def lease_held(shard: str, owner: str, next_owner: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def lease_table_migrates(table: str, state: str) -> Iterator[str]:
-    """The table says that its application is being moved to another version."""
     yield f"Table {table} is in the state {state}: nothing may be written to it until the migration of the KCL is over."
 
 
@@ -83,7 +81,6 @@ def lease_table_migrates(table: str, state: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def lease_pending(shard: str, pending: str, position: str) -> Iterator[str]:
-    """A record processor prepared a checkpoint, and did not make it."""
     yield f"Shard {shard} is at {position}, and a checkpoint at {pending} was prepared and not made. It is not used."
 
 
@@ -109,7 +106,6 @@ def not_leases(what: str, names: Sequence[str]) -> Iterator[str]:
     stage=Stage.READER,
 )
 def leases_in_part(table: str) -> Iterator[str]:
-    """The leases come from a file that does not say whether it has all of them, and they name no hash keys."""
     yield (
         f"The leases of {table} are of CSV, or of one file of an export to S3, which may have others, and they do not "
         "name their hash keys: whether all shards have one is not known."
@@ -127,7 +123,6 @@ def leases_in_part(table: str) -> Iterator[str]:
     stream="kinesis",
 )
 def lease_drift(case: MigrationCase) -> Iterator[str]:
-    """An application of the KCL and a checkpoint of the same stream have not processed the same records."""
     there = {at.topic_partition: at.offset for at in case.other_positions}
     known = ((row.topic_partition, row.old_offset) for row in case.rows if row.old_offset is not None)
     here = dict(part for at, position in known for part in in_partitions(at, position))
@@ -145,7 +140,7 @@ def lease_drift(case: MigrationCase) -> Iterator[str]:
 
 
 def _apart(here: AnyPosition | None, there: AnyPosition) -> str:
-    """Describe how far an application is from a position; seconds as both numbers tell them."""
+    """Describe how far an application is from a position; seconds as encoded in both numbers."""
     mine, its = (
         evidence_of(at.sequence) if isinstance(at, ShardPlace) and at.sequence is not None else None
         for at in (here, there)

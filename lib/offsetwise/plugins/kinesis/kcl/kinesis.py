@@ -1,8 +1,8 @@
 """Lease tables of the Kinesis Client Library 1 to 3.5: one row for each shard.
 
 Format: `DynamoDBLeaseSerializer`, `DynamoDBMultiStreamLeaseSerializer` and `CoordinatorState` of amazon-kinesis-client
-3.5.1, and their forebears. Rows of other entities stand in the same table since 3.5; a row without `entityType` is a
-lease of before.
+3.5.1, and their predecessors. Since 3.5 the same table has rows of other entities; a row without `entityType` is a
+lease of an earlier version.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ KEY: Final = "leaseKey"
 """The hash key of a lease table."""
 SHOWN_SHARDS: Final = 4
 SAME_BIRTH_S: Final = 60
-"""The first shards of a stream are made within so many seconds of each other."""
+"""Maximum time between the creation of a stream's first shards."""
 _LEASE: Final = "LEASE"
 _KNOWN: Final = frozenset({"LEADER", "CLIENT_VERSION_MIGRATION", "TABLE_MIGRATION", "WORKER_METRIC_STATS", "STREAM"})
-"""Entities that are no leases."""
+"""Entities that are not leases."""
 _UPGRADES: Final = frozenset({"CLIENT_VERSION_UPGRADE_FROM_2X", "CLIENT_VERSION_INIT"})
 _ATTRIBUTES: Final = frozenset(
     {
@@ -62,14 +62,15 @@ _ATTRIBUTES: Final = frozenset(
         *("throughputKBps", "entityType"),
     }
 )
-"""Of a lease, as the KCL 1.x to 3.x write it (`DynamoDBLeaseSerializer`, `DynamoDBMultiStreamLeaseSerializer`)."""
+"""Attributes of a lease, as the KCL 1.x to 3.x write them (`DynamoDBLeaseSerializer`,
+`DynamoDBMultiStreamLeaseSerializer`)."""
 _SENTINELS: Final = {str(sentinel): sentinel for sentinel in (TRIM_HORIZON, LATEST, AT_UNKNOWN_TIME, SHARD_END)}
 _ROUNDED_FROM: Final = 160
-"""Bits. Numbers of Kinesis have 186, of which the last four say a version that is not 0; those of others are short."""
+"""Bits. Numbers of Kinesis have 186, of which the last four are a version other than 0; emulators' are short."""
 _SUB: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _SHARD_OF_A_TABLE: Final = re.compile(r"shardId-[0-9]{20}-[0-9a-f]{1,16}")
-"""What DynamoDB Streams calls a shard."""
+"""Shard ids of DynamoDB Streams."""
 _MULTI: Final = re.compile(r"([0-9]{12}:[A-Za-z0-9_.-]{1,128}:[0-9]{1,19}):([A-Za-z0-9_.-]{1,128})")
 _TAKE_ANOTHER: Final = "Correct the row, or restore the table to an earlier time."
 
@@ -81,7 +82,7 @@ class _Row:
 
 
 def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the URI of each lease table in a dump of several tables; of any other the URI itself.
+    """Return the URI of each lease table in a dump of several tables; for any other dump its own URI.
 
     Raises:
         StorageError: The dump cannot be read.
@@ -97,7 +98,7 @@ def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
 
     Args:
         uri: A dump, `DUMP#TABLE` of several tables, or `dynamodb://TABLE?region=R&endpoint=URL`.
-        roots: The folders that may be read; None when a person named the path.
+        roots: The folders that may be read; None if a person named the path.
 
     Raises:
         StorageError: It cannot be read whole.
@@ -119,14 +120,14 @@ def read_table(uri: str, *, roots: Sequence[str] | None = None) -> Checkpoint:
 
 
 def processed(position: AnyPosition) -> AnyPosition:
-    """Return what a lease says for certain: it numbers user records from 0, and a plain record is number 0."""
+    """Return a lease's position in its exact form: leases number user records from 0, also of plain records."""
     if isinstance(position, ShardPlace) and position.place is Place.AFTER and position.sub is None:
         return replace(position, sub=0)
     return position
 
 
 def _has_leases(table: Table) -> bool:
-    """Whether it is a lease table by its key or, where nothing says that, by its rows; an empty one may be."""
+    """Return whether it is a lease table by its key or, if that is unknown, by its rows; an empty one may be."""
     if table.keys is not None:
         return [name for name, _ in table.keys] == [KEY]
     return not table.items or any(KEY in item for item in table.items)
@@ -174,7 +175,7 @@ def checkpoint_of(uri: str, table: Table, others: Sequence[Table]) -> Checkpoint
 
 
 def _digest(items: Sequence[Item]) -> str:
-    """Return the fingerprint of what decides where the workers begin: not of counters, which grow as they renew."""
+    """Return the fingerprint of what decides where workers begin, without counters that every renewal raises."""
     relevant = [(item.get(KEY), item.get("checkpoint"), item.get("checkpointSubSequenceNumber")) for item in items]
     return hashlib.sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
 
@@ -212,10 +213,10 @@ def _rows(table: str, items: Sequence[Item]) -> tuple[list[_Row], list[Problem]]
 
 
 def _row(item: Item) -> _Row:
-    """Read one lease.
+    """Parse one lease.
 
     Raises:
-        ValueError: It is damaged; says what was expected and found.
+        ValueError: It is damaged; the message says what was expected and found.
     """
     key = text_of(item, KEY)
     if key is None:
@@ -249,7 +250,7 @@ def _row(item: Item) -> _Row:
 
 
 def _names(item: Item, key: str) -> tuple[str | None, str]:
-    """Return stream and shard of a lease; the stream is None in a table of one stream, which never names it."""
+    """Return stream and shard of a lease; the stream is None in a table of one stream, which does not name it."""
     stream, shard = text_of(item, "streamName"), text_of(item, "shardId")
     if stream is None and shard is None and _SHARD.fullmatch(key):
         return None, key
@@ -332,9 +333,9 @@ def _migrates(table: Table) -> Iterator[Problem]:
 
 
 def _shared(table: str, rows: Sequence[_Row]) -> Iterator[Problem]:
-    """Report that leases of several streams stand in a table whose leases name none.
+    """Report that leases of several streams are in a table whose leases name none.
 
-    A lease without parents is of a first shard where the KCL wrote it, which counts its renewals and names parents.
+    A lease of the KCL without parents is of a first shard: the KCL counts renewals and records parents.
     """
     shards = [row.shard for row in rows]
     firsts = {row.shard.id for row in rows if row.lease.counter is not None and not row.lease.parents}

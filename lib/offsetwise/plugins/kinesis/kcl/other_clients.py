@@ -1,8 +1,8 @@
-"""Tables in which other clients of Kinesis keep their positions, recognised by their attributes, and what to do then.
+"""Tables with positions of other Kinesis clients, recognised by their attributes, and the remedy for each.
 
 The names of the attributes are those of vmware-go-kcl (`clientlibrary/checkpoint/checkpointer.go`), kinsumer
 (`checkpoints.go`), kinesis-consumer (`store/ddb/ddb.go`), Spring's `DynamoDbMetadataStore` and awslabs'
-`DynamodbMetadataCommitter`. Each number is that of the last record that was processed, as in a lease.
+`DynamodbMetadataCommitter`. Each number is that of the last processed record, as in a lease.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from offsetwise.storage.dynamodb import Table
 class _Client:
     name: str
     shard: str
-    """The attribute that has the shard's id."""
+    """The attribute with the shard's id."""
     position: str
-    """The attribute that has the sequence number."""
+    """The attribute with the sequence number."""
     part: str = ""
-    """Which part of the first attribute the shard's id is; "" for all of it."""
+    """The pattern of the shard's id within the first attribute; "" if it is the whole value."""
 
 
 _CLIENTS: Final = (
@@ -42,12 +42,12 @@ _COMMITTERS: Final = "the table of a Spark query's DynamoDB committer"
 
 
 def no_lease_table(uri: str, key: str, tables: Sequence[Table]) -> NotACheckpointError:
-    """Return the refusal of tables that are no lease tables, with a next step for the client that wrote them.
+    """Return the error for tables that are not lease tables, with a next step for the client that wrote them.
 
     Args:
         uri: What was read.
         key: The key of a lease table.
-        tables: What there is in its place.
+        tables: The tables that were found.
     """
     result = ", ".join(f"{table.name} keyed by {keys_of(table)}" for table in tables)
     expected = f"{uri}: expected a lease table of the KCL, keyed by {key}, found {result}"
@@ -75,7 +75,7 @@ def keys_of(table: Table) -> str:
 
 
 def other_use(table: Table) -> str | None:
-    """Return what keeps its positions in a table that is no lease table, for a sentence; None where that is unknown."""
+    """Return the client whose positions are in a table, as part of a sentence; None if it is unknown."""
     if table.key_names >= _COMMITTER:
         return _COMMITTERS
     client = _client_of(table)

@@ -1,8 +1,8 @@
-"""Records that the Kinesis Producer Library packed together, and how many user records one has.
+"""Records that the Kinesis Producer Library aggregated, and their number of user records.
 
-Format: `aggregation-format.md` of amazon-kinesis-producer. A record is taken apart as the KCL does it
-(`AggregatorUtil`): one with the magic number whose checksum or message is not right is a plain record, and a user
-record whose key is not in the aggregate's table ends it.
+Format: `aggregation-format.md` of amazon-kinesis-producer. A record is deaggregated as by the KCL (`AggregatorUtil`):
+one with the magic number but an invalid checksum or message is a plain record, and a user record whose key is not in
+the aggregate's table ends it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _CHECKSUM_BYTES: Final = 16
 _VARINT: Final = 0
 _LENGTH_FIRST: Final = 2
 _FIXED_BYTES: Final = {1: 8, 5: 4}
-"""How protobuf writes a field, and how long it is."""
+"""Sizes of protobuf's fixed wire types."""
 _LONGEST_VARINT: Final = 10
 
 Field: TypeAlias = tuple[int, int]
-"""The number of a field, and how it is written: one that is written otherwise is an unknown field."""
+"""The number of a field, and its wire type: one with another wire type is an unknown field."""
 _PARTITION_KEY: Final[Field] = (1, _LENGTH_FIRST)
 _HASH_KEY: Final[Field] = (2, _LENGTH_FIRST)
 _USER_RECORD: Final[Field] = (3, _LENGTH_FIRST)
@@ -37,7 +37,7 @@ def is_packed(data: bytes) -> bool:
 
 
 def user_records(data: bytes) -> int | None:
-    """Return the number of user records in an aggregate; None of a plain record.
+    """Return the number of user records in an aggregate; None for a plain record.
 
     >>> user_records(b"plain"), user_records(MAGIC + bytes(20))
     (None, None)
@@ -58,10 +58,10 @@ def user_records(data: bytes) -> int | None:
 
 
 def _indices(message: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return which partition key and which hash key a user record has; -1 for no hash key.
+    """Return the indexes of a user record's partition key and hash key; -1 for no hash key.
 
     Raises:
-        ValueError: It is no user record.
+        ValueError: It is not a user record.
     """
     results = {_HASH_INDEX: -1}
     for field, at, value in _fields(message, start, end):
@@ -74,7 +74,7 @@ def _indices(message: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _fields(message: bytes, start: int, end: int) -> Iterator[tuple[Field, int, int]]:
-    """Yield each field, where its content begins, and its value: a number, or how long the content is.
+    """Yield each field, where its content begins, and its value: a number, or the length of the content.
 
     Raises:
         ValueError: The message is cut or garbled.

@@ -1,4 +1,4 @@
-"""Holds positions against a stream by reading at them: numbers that it refuses, and how far each is behind."""
+"""Checks positions against a stream by reading at them: numbers that it refuses, and how far each is behind."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from offsetwise.streams.abilities import Place as AtPlace
 from offsetwise.streams.abilities import ReadAt, RecordAt
 
 _COUNTED: Final = 1_000
-"""How many records are counted of what a closed shard has left."""
+"""Maximum number of unread records that are counted in a closed shard."""
 _READS: Final = 3
-"""How many reads may come back empty before what is left counts as unknown."""
+"""Empty reads after which the remaining records count as unknown."""
 _AT_ONCE: Final = 16
-"""Shards that are asked at the same time."""
+"""Shards that are read concurrently."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class _At:
     problems: tuple[Problem, ...]
     lag: Behind | None
     record: RecordAt | None = None
-    """The record that it is after; None where it is after none, or nothing was read."""
+    """The record that the position is after; None if there is none, or nothing was read."""
 
     @classmethod
     def of(cls, position: ShardPlace, shard: ShardRange) -> _At:
@@ -61,7 +61,7 @@ class _At:
 
     @property
     def begins(self) -> ShardPlace:
-        """Where it is read at: the record that it is after comes first, so that one read shows both."""
+        """Where reading begins: the record before the position comes first, so that one read shows both."""
         return at(self.position.sequence) if self.is_after and self.position.sequence is not None else self.position
 
     @property
@@ -69,11 +69,11 @@ class _At:
         return self.position.place is Place.AFTER
 
     def unread(self, records: Sequence[Mapping[str, Any]], *, to_end: bool) -> Sequence[Mapping[str, Any]]:
-        """Return the records of its first read that it has not processed, one in part included.
+        """Return the unprocessed records of the first read, including one processed in part.
 
         Args:
             records: What was read from `begins` on.
-            to_end: Whether that is all there is.
+            to_end: Whether there are no more.
         """
         if not self.is_after or (not records and not to_end):
             return records
@@ -114,10 +114,10 @@ class _Shard:
             except NotOfThisStreamError as error:
                 reading.problems = tuple(not_of_this_stream(name, reading.position, error.problem))
             except NotThereError:
-                continue  # it went since the shards were listed
+                continue  # it expired since the shards were listed
 
     def _next(self, client: Asking, iterator: str, reading: _At) -> Behind:
-        """Read one unread record. With it the stream says how far behind it is, and 0 that there is no other."""
+        """Read one unread record. With it the stream returns how far behind it is; 0 means that there is no other."""
         following: str | None = iterator
         for _ in range(_READS):
             try:
@@ -157,7 +157,7 @@ class _Shard:
 
 
 def read_at(config: ClusterConfig, positions: Iterable[AtPlace], snapshot: Snapshot) -> ReadAt:
-    """Hold positions against the stream: numbers that it refuses, what closed shards have left, how far each is behind.
+    """Check positions against the stream: refused numbers, unread records of closed shards, and how far each is behind.
 
     Raises:
         ClusterError: The stream refuses to be read.
@@ -217,7 +217,6 @@ def _last_ms(position: ShardPlace) -> int | None:
 
 
 def _quota(shards: Sequence[_Shard]) -> QuotaUse | None:
-    """Sum up what reading took; None where nothing was read."""
     read = [shard for shard in shards if shard.reads]
     if not read:
         return None

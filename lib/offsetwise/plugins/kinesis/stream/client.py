@@ -1,7 +1,7 @@
-"""Asks Kinesis, through boto3: what a stream is, which shards it has, and what is at a place.
+"""Requests to Kinesis through boto3: the properties of a stream, its shards, and the records at a position.
 
-Every call counts against the quota of the stream, which jobs share: 5 reads a second and shard. One read a second and
-shard is asked for at most, whatever asks in this process.
+Every call counts against the quota of the stream, which jobs share: 5 reads a second and shard. This process makes at
+most one read a second and shard in total.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _THROTTLED: Final = frozenset(
 _MISSING: Final = "ResourceNotFoundException"
 _REFUSED: Final = "InvalidArgumentException"
 READS_PER_SECOND: Final = 1
-"""Of one shard, by this process."""
+"""Reads of one shard, by this process."""
 ALLOWED_READS_PER_SECOND: Final = 5
-"""Of one shard, by all its readers, as the next one: "Quotas and limits" of the service's developer guide."""
+"""Reads of one shard, by all its readers, like the next limit: "Quotas and limits" of the service's developer guide."""
 ALLOWED_BYTES_PER_SECOND: Final = 2 * 1024 * 1024
 
 T = TypeVar("T")
 
 
 class NoAnswerError(ClusterUnreachableError):
-    """Nobody answers: no network, no credentials to ask with, an address that nothing listens at."""
+    """There is no answer: no network, no credentials, or an address that nothing listens on."""
 
 
 class NotThereError(ClusterError):
@@ -65,7 +65,7 @@ class NotOfThisStreamError(ClusterError):
 class RecordPage:
     records: tuple[Mapping[str, Any], ...]
     following: str | None
-    """The iterator behind them; None at the end of a closed shard."""
+    """The iterator after them; None at the end of a closed shard."""
     behind_ms: int
 
 
@@ -90,12 +90,12 @@ PACE: Final = Pace(1 / READS_PER_SECOND)
 @dataclass(slots=True, kw_only=True)
 class Asking:
     name: str
-    """What the migration file calls it."""
+    """Name in the migration file."""
     where: str
-    """What tells it from others; see `spec.cluster_id`."""
+    """Identifier of account and region; see `spec.cluster_id`."""
     client: Any
     errors: tuple[type[Exception], type[Exception], tuple[type[Exception], ...]]
-    """Of botocore: with an answer, any, and those without one."""
+    """botocore's errors: with an answer, any, and those without one."""
     calls: int = 0
 
     def stream(self, name: str) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ class Asking:
         return dict(response["StreamDescriptionSummary"])
 
     def shards(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """List all shards of a stream, closed ones too, page by page; a page that fails fails all."""
+        """List all shards of a stream, closed ones too, page by page; if a page fails, all fails."""
         results: list[Mapping[str, Any]] = []
         request: dict[str, str] = {"StreamName": name}
         while True:
@@ -122,7 +122,7 @@ class Asking:
         return str(response["ShardIterator"])
 
     def records(self, stream: str, shard: str, iterator: str, *, most: int) -> RecordPage:
-        """Read once, a second at least after the shard was read last."""
+        """Read once, at least one second after the previous read of the shard."""
         PACE.wait(self.where, stream, shard)
         response = self.ask(
             f"{shard} of stream {stream!r}", lambda: self.client.get_records(ShardIterator=iterator, Limit=most)
@@ -134,10 +134,10 @@ class Asking:
         )
 
     def ask(self, what: str, call: Callable[[], T]) -> T:
-        """Make one call, and say in a sentence why it gave nothing.
+        """Make one call, and convert its errors to sentences.
 
         Raises:
-            NoAnswerError: Nobody answers.
+            NoAnswerError: There is no answer.
             ClusterError: The answer is a refusal.
         """
         answered, failed, silent = self.errors
@@ -190,12 +190,12 @@ def _starting(position: ShardPlace) -> dict[str, Any]:
 
 
 def asking(config: ClusterConfig) -> Asking:
-    """Get ready to ask one account and region; nothing is asked yet but for a role that is taken on.
+    """Return a client for one account and region; no request is sent except to assume a role.
 
     Raises:
-        ConfigError: boto3 is not installed, or region or profile are none.
+        ConfigError: boto3 is not installed, or region or profile are invalid.
         ClusterError: The role was refused.
-        NoAnswerError: There are no credentials to take on the role with.
+        NoAnswerError: There are no credentials to assume the role with.
     """
     session, errors, settings = _session(config)
     with _named(config):
@@ -206,10 +206,10 @@ def asking(config: ClusterConfig) -> Asking:
 
 
 def access_of(config: ClusterConfig) -> dict[str, str | None]:
-    """Return what a client needs elsewhere: region, address and credentials, of a role those that it gave.
+    """Return what a client needs elsewhere: region, address and credentials; with a role, its temporary ones.
 
     Raises:
-        ConfigError: boto3 is not installed, or region or profile are none.
+        ConfigError: boto3 is not installed, or region or profile are invalid.
         ClusterError: The role was refused.
         NoAnswerError: There are no credentials.
     """
@@ -284,7 +284,7 @@ def assumed(sts: Any, arn: str) -> dict[str, str]:
 
 
 def cluster_id(properties: Mapping[str, str]) -> str:
-    """Return what tells one account and region from others, whether or not they answer.
+    """Return an identifier of account and region, without contacting them.
 
     >>> cluster_id({"region": "us-east-1", "endpoint": "http://127.0.0.1:4567"})
     'us-east-1 at http://127.0.0.1:4567'

@@ -1,4 +1,4 @@
-"""What positions of Kinesis show to be wrong or worth knowing, whichever engine keeps them."""
+"""Findings on positions of Kinesis, whichever engine stores them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from offsetwise.wording import duration, many
 
 
 def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
-    """Describe how much shards of the old stream hold, by their oldest records; "" where nobody listed them.
+    """Describe how much shards of the old stream hold, by their oldest records; "" if the shards were not listed.
 
-    Where a number does not tell its time, as an emulator's, it is what the stream retains.
+    If a number contains no time, as an emulator's, it is what the stream retains.
     """
     topics = {topic.name: topic for topic in case.old.topics if topic.id is not None}
     starts = {
@@ -50,7 +50,7 @@ def held_by(case: MigrationCase, shards: Collection[TopicPartition]) -> str:
     stage=Stage.READER,
 )
 def sequence_foreign(shard: str, position: ShardPlace, evidence: NumberEvidence, born_s: int) -> Iterator[str]:
-    """A number names another birth of its shard than the shard's first number does."""
+    """The shard's creation time in a number differs from that in the shard's first number."""
     yield (
         f"Shard {shard} is at {position}, a number of a shard made at {moment(evidence.born_s)}, and its first number "
         f"says that it was made at {moment(born_s)}: the number is of another stream, or of one that was deleted since."
@@ -78,7 +78,6 @@ def sequence_other_shard(shard: str, position: ShardPlace, evidence: NumberEvide
     stage=Stage.READER,
 )
 def stream_differs(label: str, names: Sequence[str], effect: str) -> Iterator[str]:
-    """The positions of one source are of several streams."""
     yield f"{label} has positions in {many(len(names), 'stream')}: {', '.join(names)}. {effect}"
 
 
@@ -99,7 +98,6 @@ def _since_written(case: MigrationCase) -> str:
     amount=_since_written,
 )
 def state_empty(label: str, effect: str) -> Iterator[str]:
-    """A source keeps its state, and no shard in it."""
     yield f"{label} keeps no shard at all. {effect}"
 
 
@@ -114,7 +112,6 @@ def state_empty(label: str, effect: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def parent_unread(shard: str, position: ShardPlace, batch: int, after: int) -> Iterator[str]:
-    """A shard that had no end yet is not in the batch planned next."""
     yield (
         f"Shard {shard} was at {position} after batch {batch}, and batch {after} was planned without it: what it held "
         "behind that position was never read. The connector does so with a shard that was closed while the job was "
@@ -131,7 +128,6 @@ def parent_unread(shard: str, position: ShardPlace, batch: int, after: int) -> I
     stage=Stage.READER,
 )
 def positions_elsewhere(batch: int, folder: str) -> Iterator[str]:
-    """A committed batch has no files of its end, so that a table of DynamoDB or another folder has them."""
     yield (
         f"Batch {batch} is committed, and {folder} is not there: the ends of its shards are in a DynamoDB table, or in "
         "another folder that the job names. No position is told."
@@ -147,7 +143,6 @@ def positions_elsewhere(batch: int, folder: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def table_shared(message: str) -> Iterator[str]:
-    """One table has rows that are not of one job and one stream."""
     yield message
 
 
@@ -161,7 +156,6 @@ def table_shared(message: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def inside_aggregate(shard: str, position: ShardPlace, count: int | None = None) -> Iterator[str]:
-    """Some user records of an aggregated record are processed, and others are not."""
     yield (
         f"Shard {shard} is at {position}: of this aggregate{'' if count is None else f' of {count:,} user records'} "
         f"the user records up to {position.sub} are processed. An engine without sub-sequence numbers reads it again "
@@ -178,7 +172,6 @@ def inside_aggregate(shard: str, position: ShardPlace, count: int | None = None)
     stage=Stage.READER,
 )
 def child_missing(shard: str, missing: Sequence[str]) -> Iterator[str]:
-    """A shard is read to its end, and nothing is kept for the shards that follow it."""
     named = f"its children {', '.join(missing)} are not" if missing else "no child of it is"
     yield f"Shard {shard} is read to its end, and {named} named."
 
@@ -192,7 +185,6 @@ def child_missing(shard: str, missing: Sequence[str]) -> Iterator[str]:
     stage=Stage.READER,
 )
 def child_ahead(shard: str, parent: str, position: ShardPlace) -> Iterator[str]:
-    """A shard has a position behind a record, and its parent is not read to its end."""
     yield f"Shard {shard} is read already, while its parent {parent} is at {position} and not at its end."
 
 
@@ -205,7 +197,6 @@ def child_ahead(shard: str, parent: str, position: ShardPlace) -> Iterator[str]:
     stage=Stage.READER,
 )
 def hash_range_gap(low: int, high: int) -> Iterator[str]:
-    """No shard that is read on has some of the hash keys."""
     yield f"No shard that is read on has the hash keys from {low} to {high}."
 
 
@@ -218,7 +209,6 @@ def hash_range_gap(low: int, high: int) -> Iterator[str]:
     stage=Stage.READER,
 )
 def sequence_layout(shard: str, position: ShardPlace, more: int) -> Iterator[str]:
-    """A number does not have the layout that Kinesis has written since 2014."""
     others = f", and {many(more, 'shard')} more" if more else ""
     yield (
         f"Shard {shard} is at {position}{others}: the number has another layout than those of Kinesis since 2014, so "
@@ -235,7 +225,6 @@ def sequence_layout(shard: str, position: ShardPlace, more: int) -> Iterator[str
     stage=Stage.READER,
 )
 def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) -> Iterator[str]:
-    """Shards are known that nobody reads yet, because their parent is not finished."""
     yield f"{', '.join(children)} begin at their oldest record when their parent {parent}, now at {position}, is read."
 
 
@@ -248,7 +237,6 @@ def children_wait(parent: str, position: ShardPlace, children: Sequence[str]) ->
     stage=Stage.READER,
 )
 def stream_not_asked(why: str) -> Iterator[str]:
-    """Nobody answered for the stream, so only the checkpoint tells of it."""
     yield f"The stream was not asked: expired positions and shards that are gone were not seen. {why}"
 
 
@@ -261,7 +249,6 @@ def stream_not_asked(why: str) -> Iterator[str]:
     stage=Stage.READER,
 )
 def aggregated(stream: str, shards: Sequence[str], where: str = "the oldest records") -> Iterator[str]:
-    """Some records of a shard, of those that were read, are aggregates of the Kinesis Producer Library."""
     if shards:
         more = f" and {many(len(shards) - 1, 'more shard')}" if len(shards) > 1 else ""
         yield (
@@ -283,7 +270,6 @@ def not_of_this_stream(shard: str, position: ShardPlace, said: str) -> Iterator[
     stage=Stage.READER,
 )
 def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: bool) -> Iterator[str]:
-    """The stream was split or merged while records of the shard were unread."""
     if count:
         least = "at least " if more else ""
         yield f"Shard {shard} is closed, and {least}{many(count, 'record')} lie behind its position {position}."
@@ -302,7 +288,6 @@ def closed_shard_unread(shard: str, position: ShardPlace, count: int, *, more: b
     needs={Fact.POSITION},
 )
 def shard_gone(case: Case) -> Iterator[str]:
-    """A shard that is not read to its end has expired, or the stream was made again."""
     position, topic = case.row.old_offset, case.old_topic
     listed = topic is not None and topic.error is None and topic.id is not None
     is_gone = listed and partition_of(topic, case.row.partition) is None
@@ -326,7 +311,6 @@ def shard_gone(case: Case) -> Iterator[str]:
     needs={Fact.POSITION},
 )
 def sequence_expired(case: Case) -> Iterator[str]:
-    """The position lies before the oldest record, or is older than the retention: what lay between is gone."""
     position, topic = case.row.old_offset, case.old_topic
     if not isinstance(position, ShardPlace) or topic is None or topic.id is None:
         return
@@ -342,7 +326,7 @@ def _expired(case: Case, topic: TopicState, position: ShardPlace, start: AnyPosi
     number = evidence_of(position.sequence)
     oldest = evidence_of(start.sequence) if isinstance(start, ShardPlace) and start.sequence is not None else None
     if number is not None and oldest is not None and number.born_s != oldest.born_s:
-        return  # it is of another stream, which says nothing about what this one retains
+        return  # it is of another stream, and tells nothing about the retention of this one
     if isinstance(start, ShardPlace) and start.sequence is not None and position < start:
         apart = "" if number is None or oldest is None else f", {oldest.arrived_s - number.arrived_s:,} seconds later"
         first = f"the oldest record of the shard, {start}{apart}"

@@ -13,7 +13,7 @@ _LAST_ARRIVAL_S: Final = 4_102_444_800
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberEvidence:
-    """What a sequence number of layout 2 tells by itself: evidence, never proof of a place.
+    """The content of a sequence number of layout 2: evidence, never proof of a position.
 
     The layout of the times is kinesalite's and not documented by AWS; version and shard are the KCL's own
     (`SequenceNumberValidator`).
@@ -24,11 +24,11 @@ class NumberEvidence:
     arrived_s: int
     """When the record arrived, in seconds since the epoch."""
     born_s: int
-    """When the shard was made, in seconds since the epoch."""
+    """When the shard was created, in seconds since the epoch."""
 
 
 def evidence_of(sequence: int) -> NumberEvidence | None:
-    """Take a sequence number apart; None for one of another layout, as before 2014 and of emulators that count.
+    """Parse a sequence number; None for another layout, as before 2014 and of emulators that count.
 
     >>> evidence_of(49593949378240586316257100628612811999143984124999500050)
     NumberEvidence(shard=17, arrived_s=1554821832, born_s=1552896735)
@@ -45,7 +45,7 @@ def evidence_of(sequence: int) -> NumberEvidence | None:
 
 
 def moment(at_s: int) -> str:
-    """Print a time in seconds since the epoch.
+    """Format a time in seconds since the epoch.
 
     >>> moment(1554821832)
     '2019-04-09T14:57:12Z'

@@ -1,4 +1,4 @@
-"""Reads streams of Kinesis: what `streams.reader.ClusterReader` asks for.
+"""Reads streams of Kinesis, as `streams.reader.ClusterReader` requires.
 
 A stream has no groups, ACLs and transactions. Its records are read at positions, as they may be aggregates.
 """
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _OLDEST: Final = 10
-"""How many of the oldest records of a shard are looked at: producers may not all aggregate."""
+"""How many of the oldest records of a shard are examined: producers may not all aggregate."""
 _HOUR_MS: Final = 3_600_000
 
 
@@ -65,7 +65,7 @@ class StreamReading:
 
     @property
     def cluster_id(self) -> str | None:
-        """Account and region, as far as the migration file tells them apart."""
+        """Account and region, as far as the migration file distinguishes them."""
         return self.whole.cluster_id
 
     def snapshot(
@@ -93,7 +93,7 @@ def read_whole(
     mirror: bool = True,  # noqa: ARG001 - likewise
     timeout_s: float = 20,  # noqa: ARG001 - each call has its own
 ) -> StreamReading:
-    """Read streams by their names; all of an account are never read."""
+    """Read streams by their names; an account is never read as a whole."""
     snapshot = Snapshot(
         cluster=cluster,
         name=config.name,
@@ -111,9 +111,9 @@ def read_whole(
                 states.append(state)
                 problems += aggregated(name, aggregates)
             except NotThereError:
-                continue  # `snapshot` says so to those who want it
+                continue  # `snapshot` reports it if it was requested
     except NoAnswerError as error:
-        # A topic without an id says that nobody answered for it.
+        # A topic without an id means that the stream did not answer.
         silent = tuple(TopicState(name=name) for name in sorted(topics or ()))
         return StreamReading(whole=replace(snapshot, topics=silent, problems=tuple(stream_not_asked(error.problem))))
     return StreamReading(whole=replace(snapshot, topics=tuple(states), problems=tuple(problems)))
@@ -128,7 +128,7 @@ def offsets_for_times(
 
 
 def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, SeenLog]:
-    """Return where each shard begins and ends now; None where it is not listed any more."""
+    """Return the current begin and end of each shard; None if it is no longer listed."""
     requested = tuple(partitions)
     names = tuple(sorted({key.topic for key in requested}))
     snapshot = read_whole(Cluster.OLD, config, topics=names, groups=()).whole
@@ -137,7 +137,7 @@ def log_ranges(config: ClusterConfig, partitions: Iterable[TopicPartition]) -> M
 
 
 def timestamps_at(config: ClusterConfig, positions: Iterable[AtPlace]) -> Mapping[AtPlace, int | None]:
-    """Return when the first record at or behind each place arrived; None where nothing came."""
+    """Return when the first record at or after each position arrived; None if there is none."""
     client = asking(config)
     timestamps: dict[AtPlace, int | None] = {}
     for key, position in positions:

@@ -1,6 +1,6 @@
-"""Reads windows of shards: what runs on Spark's workers, and here where it is about few shards.
+"""Reads windows of shards, on Spark's workers, and in this process if there are few shards.
 
-Shipped to the workers, so no import beyond what they have, which is boto3 too. Keys and data are hashed as they come
+Shipped to the workers, so it imports only what they have, which includes boto3. Keys and data are hashed as they arrive
 and never leave the task. Reads count against the quota of the stream, which its jobs share: 5 a second and shard.
 """
 
@@ -19,18 +19,18 @@ from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, Plac
 from offsetwise.ports.windows import ReadFailure, WantedRecords, Window
 
 AT_ONCE: Final = 16
-"""Shards that are read at the same time in one process."""
+"""Shards that are read concurrently in one process."""
 READS_APART_S: Final = 0.25
-"""At most four reads a second, of the five that a shard allows to all of its readers."""
+"""At most four reads a second, of the five that a shard allows to all its readers."""
 MOST_AT_ONCE: Final = 10_000
-"""Records that one read gives at most."""
+"""Maximum records of one read."""
 EMPTY: Final = 20
-"""How many reads in a row may come back empty, of a shard that says that it has more."""
+"""Maximum consecutive empty reads of a shard that reports more records."""
 _TRIES: Final = 5
 _BACK_MS: Final = 1_000
 _FURTHER: Final = 4
 _ATTEMPTS: Final = 12
-"""How often the start of a window is moved back by ever more time: 1 s at first, 194 days at last."""
+"""How often the start of a window is moved back, by ever more time: 1 s at first, 194 days at last."""
 
 
 _CONNECTING: Final = Lock()
@@ -77,7 +77,7 @@ class ShardReader:
     def read(
         self, position: ShardPlace, *, most: int, most_bytes: int, enough: Callable[[_Record], bool]
     ) -> tuple[list[_Record], bool]:
-        """Read from a place on, until enough is read, or the budget, or the end; and say whether that was the end."""
+        """Read from a position on, until `enough`, or the budget, or the end; return whether it was the end."""
         following: str | None = self.begin(position)
         records: list[_Record] = []
         size, empty = 0, 0
@@ -131,9 +131,9 @@ class ShardReader:
 
 
 def client_of(access: Mapping[str, str | None]) -> Any:
-    """Connect, with what the driver has found: the region, an address, and credentials.
+    """Return a client with the driver's region, address and credentials.
 
-    A client is slow to make and may be used by several threads, so that a process has one for each access.
+    A client is slow to create and thread-safe, so a process has one for each access.
     """
     import boto3  # noqa: PLC0415 - of an extra, and slow to import
     from botocore.config import Config  # noqa: PLC0415 - as above
@@ -147,11 +147,11 @@ def client_of(access: Mapping[str, str | None]) -> Any:
 
 
 def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[WantedRecords]) -> list[Window]:
-    """Read windows, each of a shard of its own, so that none waits for the quota of another.
+    """Read windows, each of a different shard, so that none waits for the quota of another.
 
     Args:
-        access: What to connect with.
-        salt: Keys the hashes.
+        access: Settings of the connection.
+        salt: Key of the hashes.
         tasks: What to read.
     """
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="offsetwise-shards") as pool:
@@ -159,10 +159,10 @@ def read_windows(access: Mapping[str, str | None], salt: bytes, tasks: Sequence[
 
 
 def identified(salt: bytes, key: bytes, data: bytes) -> tuple[str, int]:
-    """Return what is equal of a record and its copy, and the hash of its key.
+    """Return the identity that a record and its copy share, and the hash of its key.
 
     Args:
-        salt: Keys the first one.
+        salt: Key of the identity's hash.
         key: The partition key, in UTF-8.
         data: The record's data.
     """
@@ -170,7 +170,7 @@ def identified(salt: bytes, key: bytes, data: bytes) -> tuple[str, int]:
 
 
 def hash_key(partition_key: bytes) -> int:
-    """Return the hash that leads a record to its shard, unless its producer named another one.
+    """Return the hash that leads a record to its shard, unless its producer set another one.
 
     >>> hash_key(b"k0") < 2**128
     True
@@ -263,7 +263,7 @@ def _position_of(task: WantedRecords) -> ShardPlace:
     return task.around if isinstance(task.around, ShardPlace) else TRIM_HORIZON
 
 
-def _never(record: _Record) -> bool:  # noqa: ARG001 - as all that ask
+def _never(record: _Record) -> bool:  # noqa: ARG001 - as every question
     return False
 
 
@@ -279,7 +279,7 @@ def _split(position: ShardPlace, records: Sequence[_Record]) -> int:
     if position == SHARD_END:
         return len(records)
     if position.sequence is not None:
-        # Of an aggregate that is processed in part the rest is unread: it is taken for unread as a whole.
+        # An aggregate that is processed in part counts as unread as a whole.
         processed = position.place is Place.AFTER and position.sub is None
         return sum(record.number < position.sequence + processed for record in records)
     return 0 if position.at_ms is None else sum(record.arrived_ms < position.at_ms for record in records)

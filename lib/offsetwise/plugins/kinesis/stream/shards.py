@@ -1,4 +1,4 @@
-"""The shards that a checkpoint names, and what they show by themselves, without asking the stream."""
+"""The shards that a checkpoint names, and what they show without reading the stream."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Shard:
     id: str
     position: ShardPlace
     stream: str | None = None
-    """Its stream's name or ARN; None where the checkpoint names none."""
+    """Its stream's name or ARN; None if the checkpoint names none."""
     planned: ShardPlace | None = None
     """The end of a batch that will run again."""
     low: int | None = None
-    """The first hash key; None where the checkpoint does not say."""
+    """The first hash key; None if the checkpoint does not record it."""
     high: int | None = None
     first: int | None = None
-    """The shard's first sequence number; None as above."""
+    """The shard's first sequence number; None if the checkpoint does not record it."""
     parents: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
-    """Those that the shard itself names; a child that names it as its parent is not among them."""
+    """Children that the shard itself names, without those that name it as their parent."""
     waits: bool = False
-    """Whether nobody reads it yet, because its parent is not finished."""
+    """Whether it is not read yet, because its parent is not finished."""
 
     @property
     def row(self) -> ShardPosition:
@@ -53,7 +53,7 @@ class Shard:
 
 
 def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
-    """Return what a checkpoint keeps of its shards' hash keys, of those whose id has a number and that say theirs."""
+    """Return the hash key ranges in a checkpoint, of shards with a number in their id and recorded keys."""
     has_children = {parent for shard in shards for parent in shard.parents}
     ranges = []
     for listed_shard in shards:
@@ -76,11 +76,11 @@ def ranges_of(shards: Sequence[Shard]) -> tuple[ShardRange, ...]:
 
 
 def problems_of(shards: Sequence[Shard], *, knows_children: bool) -> list[Problem]:
-    """Report what is wrong with shards of Kinesis, of one source and one stream.
+    """Report problems of shards of one source and one stream of Kinesis.
 
     Args:
-        shards: All that the source keeps.
-        knows_children: Whether the engine keeps the children of a shard that has ended, as it should.
+        shards: All shards of the source.
+        knows_children: Whether the engine records the children of an ended shard, as it should.
     """
     evidences = [shard.evidence for shard in shards]
     problems = [
@@ -131,7 +131,7 @@ def _family(shards: Sequence[Shard], *, knows_children: bool) -> Iterator[Proble
 
 
 def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
-    """Name the first stretch of hash keys that nobody reads on; none where a shard does not say its own."""
+    """Report the first gap in the hash keys that are read on; none if a shard does not record its keys."""
     ranges = [(shard.low, shard.high) for shard in shards if shard.position != SHARD_END]
     known = sorted((low, high) for low, high in ranges if low is not None and high is not None)
     if not known or len(known) < len(ranges):
@@ -147,5 +147,5 @@ def _gaps(shards: Sequence[Shard]) -> Iterator[Problem]:
 
 
 def hash_key(text: str) -> int | None:
-    """Read a hash key, a decimal of 128 bits; None for any other text."""
+    """Parse a hash key, a decimal of 128 bits; None for any other text."""
     return whole_number(text, LAST_HASH_KEY)

@@ -1,6 +1,6 @@
 """Kinesis as a stream: sequence numbers, positions and their texts.
 
-A position keeps the engines' sense, after the last processed record: sequence numbers are not dense, so there is no
+A position has the engines' meaning, after the last processed record: sequence numbers are not dense, so there is no
 next one to name. Numbers are compared inside one shard only, as integers; a float or an int64 cannot hold them.
 """
 
@@ -42,7 +42,7 @@ _OF_SHARD: Final = re.compile("(0|[1-9][0-9]{0,11})@([^@]+)")
 _SHARD: Final = re.compile("shardId-([0-9]{12})")
 _OF_ARN: Final = re.compile(r"arn:[^:]+:kinesis:[^:]*:[^:]*:stream/([^/:]+)")
 _OF_LEASE: Final = re.compile(r"[0-9]{12}:([^:]+):[0-9]+")
-"""As the KCL calls a stream in a table of several: account, name, and when it was made."""
+"""The KCL's name of a stream in a table of several: account, name, and creation time."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 _WHOLE: Final = 2**64
@@ -61,21 +61,21 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardPlace(OpaquePosition):
-    """A place in one shard. Two of different shards cannot be compared, and nothing here knows of which one it is.
+    """A position in one shard, which it does not name. Positions of different shards cannot be compared.
 
-    `SHARD_END` is behind every record. `TRIM_HORIZON`, `LATEST` and times are neither before nor behind a record, as
-    long as the stream is not asked: both comparisons are false then.
+    `SHARD_END` is after every record. `TRIM_HORIZON`, `LATEST` and times are neither before nor after a record, as long
+    as the stream is not read: both comparisons are false then.
     """
 
     place: Place
     sequence: int | None = None
-    """Of the last processed record, or of the one that is read next; None of a place that names no record."""
+    """Number of the last processed record, or of the next one to read; None for a position without a record."""
     sub: int | None = None
-    """The last processed user record inside the aggregate `sequence`; None where all of it is processed."""
+    """The last processed user record inside the aggregate `sequence`; None if all of it is processed."""
     at_ms: int | None = None
-    """Of `AT_TIMESTAMP`, since the epoch; None where only the job's code knows it."""
+    """Time of `AT_TIMESTAMP`, since the epoch; None if only the job's code knows it."""
     of: tuple[tuple[int, ShardPlace], ...] = ()
-    """Of `IN_SHARDS`: where a job is in each of the shards whose records another stream's shard gets."""
+    """Of `IN_SHARDS`: the job's position in each shard whose records another stream's shard gets."""
 
     @property
     def is_end(self) -> bool:
@@ -130,12 +130,12 @@ def at(sequence: int) -> ShardPlace:
 
 
 def at_time(at_ms: int) -> ShardPlace:
-    """Return the place of the first record that arrived at or after a time, in milliseconds since the epoch."""
+    """Return the position of the first record that arrived at or after a time, in milliseconds since the epoch."""
     return ShardPlace(place=Place.AT_TIMESTAMP, at_ms=at_ms)
 
 
 def in_shards(positions: Mapping[int, ShardPlace]) -> ShardPlace:
-    """Return the place that a job has in several shards, by their numbers.
+    """Return the position of a job in several shards, by their numbers.
 
     >>> str(in_shards({1: SHARD_END, 0: after(4968)}))
     '0@seq:4968+1@SHARD_END'
@@ -148,7 +148,7 @@ def in_several(position: AnyPosition | None) -> bool:
 
 
 def parse(text: str, /) -> ShardPlace | None:
-    """Read the text of a position.
+    """Parse the text of a position; return None for any other text.
 
     >>> str(parse("seq:4968/2")), parse("seq:007"), parse("4968"), str(parse("AT_TIMESTAMP:1795335840604"))
     ('seq:4968/2', None, None, 'AT_TIMESTAMP:1795335840604')
@@ -173,7 +173,7 @@ def parse(text: str, /) -> ShardPlace | None:
 
 
 def sequence_number(text: str) -> int | None:
-    """Read a sequence number as the API writes it; None for any other text.
+    """Parse a sequence number as the API writes it; None for any other text.
 
     >>> sequence_number("0"), sequence_number("007"), sequence_number("1e56"), sequence_number("-1")
     (0, None, None, None)
@@ -182,7 +182,7 @@ def sequence_number(text: str) -> int | None:
 
 
 def shard_number(shard: str) -> int | None:
-    """Return the number in the id of a shard of Kinesis; None of any other id.
+    """Return the number in the id of a shard of Kinesis; None for any other id.
 
     >>> shard_number("shardId-000000000017"), shard_number("shardId-00000001550840986131-382ec8f8")
     (17, None)
@@ -201,7 +201,7 @@ def shard_id(number: int) -> str:
 
 
 def stream_name(stream: str) -> str | None:
-    """Return a stream's name, of the ways in which engines name it; None where it is none of them.
+    """Return a stream's name from any form in which engines name it; None for any other text.
 
     >>> stream_name("orders"), stream_name("arn:aws:kinesis:us-east-1:000000000000:stream/orders")
     ('orders', 'orders')
@@ -221,7 +221,7 @@ def as_partition(at: ShardPosition, stream: str | None) -> SourcePosition | None
 
 
 def tells(position: AnyPosition) -> str:
-    """Describe when the record of a position arrived, as its number tells; empty where it tells nothing."""
+    """Describe when the record of a position arrived, by its number; empty if the number does not contain it."""
     sequence = position.sequence if isinstance(position, ShardPlace) else None
     evidence = None if sequence is None else evidence_of(sequence)
     return "" if evidence is None else moment(evidence.arrived_s)
@@ -246,7 +246,7 @@ PROPERTIES: Final = {
     "profile": "A profile of the AWS configuration files.",
     "dynamodb_endpoint": "The address of DynamoDB, where it is not the region's own.",
 }
-"""Of a cluster in the migration file. Secrets never stand there: boto3 finds credentials."""
+"""Properties of a cluster in the migration file. They never contain secrets: boto3 finds credentials."""
 _ADDRESSES: Final = ("endpoint", "dynamodb_endpoint")
 
 
@@ -274,13 +274,13 @@ def _addresses(properties: Mapping[str, str]) -> frozenset[str]:  # noqa: ARG001
 
 
 def saves_none(position: AnyPosition) -> str:
-    """Return why `LATEST`, or a time that only the job's code knows, is no place, as a sentence."""
+    """Return why `LATEST`, or a time that only the job's code knows, is not a position, as a sentence."""
     begins = "when the job starts" if position == LATEST else "the time in the job's code"
     return f"{position} saves no position: where it is depends on {begins}."
 
 
 def contradiction(at: TopicPartition, position: AnyPosition, shard: ShardRange) -> str:
-    """Return why a position cannot be one in a shard as its stream lists it now, as a sentence; empty where it can."""
+    """Return a sentence why a position is impossible in a shard as its stream lists it now; empty if possible."""
     of_another = "the position is of another stream, or of one that was deleted and made again"
     if position == SHARD_END and not shard.closed:
         return (
@@ -301,7 +301,7 @@ def contradiction(at: TopicPartition, position: AnyPosition, shard: ShardRange) 
 def _translate(
     position: AnyPosition, at: TopicPartition, there: TopicPartition, *, old: Snapshot, new: Snapshot
 ) -> Translation:
-    """Copy a position, which holds as long as the stream is the same one."""
+    """Copy a position, which stays valid as long as the stream is the same."""
     nowhere = Translation(
         place=None, exactness=Exactness.UNKNOWN, method=Method.NONE, reason="", raw=RawReuse(verdict=RawVerdict.UNKNOWN)
     )
@@ -333,7 +333,7 @@ def _translate(
 def _complete(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:
-    """Add shards that are read to their end and not listed any more; of a stream that was not asked, all."""
+    """Add shards that are read to their end and no longer listed; for a stream that did not answer, all shards."""
     topic_states = []
     for topic in snapshot.topics:
         silent = topic.id is None
@@ -352,7 +352,7 @@ def _complete(
                 for number, end in added.items()
             )
             partitions = tuple(sorted((*topic.partitions, *states), key=lambda state: state.partition))
-            topic = replace(topic, partitions=partitions, shards=shards)  # noqa: PLW2901 - the same one, filled in
+            topic = replace(topic, partitions=partitions, shards=shards)  # noqa: PLW2901 - the same topic, completed
         topic_states.append(topic)
     return replace(snapshot, topics=tuple(topic_states))
 
@@ -361,7 +361,7 @@ TERMS: Final = {
     **{"topic": "stream", "partition": "shard", "offset": "sequence number", "cluster": "stream"},
     **{"partition key": "partition key", "offset log": "offset log", "source offset": "source offset"},
 }
-"""The second line has words of Kinesis and of Spark that Kafka's stand in."""
+"""The second line has terms of Kinesis and of Spark that contain Kafka's."""
 
 SPEC: Final = Spec(
     name="kinesis",

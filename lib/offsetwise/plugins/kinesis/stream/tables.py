@@ -28,7 +28,6 @@ class TableState:
 
     @property
     def is_active(self) -> bool:
-        """Whether it, and every index, can be written to."""
         return self.status == "ACTIVE" and all(status == "ACTIVE" for _, status in self.indexes)
 
 
@@ -37,7 +36,7 @@ class DynamoTable:
 
     Args:
         config: The cluster that names region, endpoint, profile and role.
-        name: The table's.
+        name: The table's name.
 
     Raises:
         ClusterError: boto3 is not installed, or region, profile or role cannot be used.
@@ -60,7 +59,7 @@ class DynamoTable:
         self.endpoint = given.get("dynamodb_endpoint")
         try:
             session = boto3.Session(region_name=self.region, profile_name=given.get("profile"))
-            # A write is sent once: whether it was done is read again, and not left to a second request.
+            # A write is sent once: its result is read again, and not left to a second request.
             settings = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 1})
             keys = assumed(session.client("sts"), given["role_arn"]) if "role_arn" in given else {}
             self._client: Any = session.client("dynamodb", endpoint_url=self.endpoint, config=settings, **keys)
@@ -78,7 +77,7 @@ class DynamoTable:
         return f"dynamodb://{self.name}" + (f"?{query}" if query else "")
 
     def rows_of(self, name: str) -> tuple[Item, ...] | None:
-        """Return the rows of a table, read consistently; None where there is none of this name.
+        """Return the rows of a table, read consistently; None if there is no table of this name.
 
         Raises:
             ClusterError: They cannot be read whole.
@@ -89,10 +88,10 @@ class DynamoTable:
         return results
 
     def state(self) -> TableState | None:
-        """Return what DynamoDB says of the table; None where there is none.
+        """Return the description of the table; None if there is none.
 
         Raises:
-            ClusterError: It says nothing.
+            ClusterError: DynamoDB does not answer.
         """
         body = self._read(self.name, lambda: self._client.describe_table(TableName=self.name)["Table"])
         if body is None:
@@ -108,7 +107,6 @@ class DynamoTable:
         )
 
     def _read(self, name: str, call: Any) -> Any:
-        """Make one call that reads; None where there is no such table."""
         try:
             return call()
         except self._of.ClientError as error:

@@ -1,4 +1,4 @@
-"""Positions that were found on another stream, in plans for what keeps those of shards."""
+"""Positions found on another stream, in plans for targets that store positions of shards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_to_another_stream(positions: Iterable[Row]) -> bool:
 
 
 def left_in_shards(positions: Iterable[Row]) -> dict[int, ShardPlace]:
-    """Return where a job is in the shards of the stream that it reads, those left out that it has read to their end."""
+    """Return the job's positions in the shards of its own stream, without those it has read to their end."""
     return {
         number: shard_position
         for position in positions
@@ -27,11 +27,11 @@ def left_in_shards(positions: Iterable[Row]) -> dict[int, ShardPlace]:
 
 
 def stands_elsewhere(planned: Sequence[PlannedPosition], positions: Mapping[int, SourcePosition]) -> str:
-    """Describe which shard is not where it was when a plan for another stream was drafted; empty where all are.
+    """Describe which shard has moved since a plan for another stream was drafted; empty if none has.
 
     Args:
         planned: The positions of one source.
-        positions: What the source keeps, by shard.
+        positions: The current positions of the source, by shard.
     """
     remaining = left_in_shards(planned)
     for number in sorted(positions.keys() | remaining.keys()):
@@ -47,7 +47,7 @@ def has_other_shards(positions: Sequence[Row]) -> bool:
 
 
 def against_other_shards(positions: Sequence[Row], holder: str) -> Iterator[Problem]:
-    """Refuse a copy in which each position takes the place of the same shard's, where the shards are others."""
+    """Report that a copy cannot replace positions shard by shard if the shards differ."""
     for position in positions:
         if position.new_offset is not None:
             why = "its shards are those of the stream that it is of"

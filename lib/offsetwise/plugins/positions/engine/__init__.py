@@ -1,1 +1,1 @@
-"""Positions in a file: offsets of Kafka in the shape in which a tool or a system prints them."""
+"""Positions in a file: Kafka offsets in the format in which a tool or a system prints them."""

@@ -11,7 +11,7 @@ NAME: Final = "positions"
 
 
 def _is_positions_file(part: str, data: bytes) -> bool:
-    from offsetwise.plugins.positions.engine.reading import is_positions_file  # noqa: PLC0415 - for those who have such files
+    from offsetwise.plugins.positions.engine.reading import is_positions_file  # noqa: PLC0415 - only needed for such files
 
     return is_positions_file(part, data)
 

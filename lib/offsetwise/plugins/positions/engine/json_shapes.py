@@ -1,11 +1,11 @@
 """Shapes in JSON.
 
-Formats: Spark's option `startingOffsets` (`JsonUtils.partitionOffsets`); Kafka Connect's
-`GET /connectors/NAME/offsets` of a sink (`SinkUtils.consumerGroupOffsetsToConnectorOffsets`: what the connector's group
-has committed); Druid's metadata of a data source (`KafkaDataSourceMetadata` with `SeekableStreamEndSequenceNumbers`;
-the end is exclusive, `KafkaIndexTaskRunner.isEndOffsetExclusive`), which is also the body of `resetOffsets`; Pinot's
-metadata of segments (`SegmentZKMetadata`: a segment ends before `segment.realtime.endOffset`, where the next one
-starts). In each of them an offset is the next record to read.
+Formats: Spark's option `startingOffsets` (`JsonUtils.partitionOffsets`); Kafka Connect's `GET /connectors/NAME/offsets`
+of a sink (`SinkUtils.consumerGroupOffsetsToConnectorOffsets`: the committed offsets of the connector's group); Druid's
+metadata of a data source (`KafkaDataSourceMetadata` with `SeekableStreamEndSequenceNumbers`; the end is exclusive,
+`KafkaIndexTaskRunner.isEndOffsetExclusive`), which is also the body of `resetOffsets`; Pinot's metadata of segments
+(`SegmentZKMetadata`: a segment ends before `segment.realtime.endOffset`, where the next one starts). In each of them an
+offset is the next record to read.
 
 This module needs the standard library only, because it is shipped to Spark's workers.
 """
@@ -33,7 +33,7 @@ from offsetwise.position import HIGHEST_OFFSET
 from offsetwise.strict_json import parse
 
 _TYPES: Final = rb"(?!(?:[SNBML]|[SNB]S|NULL|BOOL)\")"
-"""Not the type of a value in DynamoDB's JSON, which an item has where the partition stands here."""
+"""Excludes the type of a value in DynamoDB's JSON, which is where these shapes have the partition."""
 _BY_TOPIC: Final = re.compile(rb'\s*\{\s*"[^"\\]{1,249}"\s*:\s*\{\s*"' + _TYPES + rb'[^"]{0,20}"\s*:\s*["0-9-]')
 _CONNECT: Final = re.compile(rb'\s*\{\s*"offsets"\s*:\s*\[')
 _DRUID: Final = re.compile(rb'"(partitionOffsetMap|partitionSequenceNumberMap|latestOffsets)"\s*:')
@@ -41,9 +41,9 @@ _PINOT: Final = re.compile(rb'"(segment\.realtime\.(start|end)Offset|_segmentToC
 _SEGMENT: Final = re.compile(r"(?P<table>.+)__(?P<partition>[0-9]{1,9})__(?P<sequence>[0-9]{1,9})__[0-9TZ]+")
 """`LLCSegmentName`: table, partition group, sequence number, time of creation."""
 _FOR_OPTION: Final = {"-1": "latest", "-2": "earliest"}
-"""What Spark's option takes for no position."""
+"""Values of Spark's option that are not positions."""
 _GROUPS_OF_A_STREAM: Final = 10_000
-"""Pinot numbers the partition groups of a table's second stream from here on (`IngestionConfigUtils`)."""
+"""Number from which Pinot counts the partition groups of a table's second stream (`IngestionConfigUtils`)."""
 
 
 def _dumped(value: object) -> str:
@@ -72,7 +72,7 @@ def _print_by_topic(rows: Sequence[Row]) -> str:
 
 
 def refuse_word(word: str) -> None:
-    """Go on only where a shape is named without a WORD.
+    """Require that a shape is named without a WORD.
 
     Raises:
         ValueError: It has one.
@@ -158,7 +158,6 @@ def _segments(body: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _segment(name: str, metadata: Any) -> tuple[str, int, int, int]:
-    """Return table, partition, sequence number and offset of a segment."""
     match = _SEGMENT.fullmatch(name)
     status = metadata.get("segment.realtime.status") if isinstance(metadata, dict) else None
     if match is None or status not in ("DONE", "IN_PROGRESS"):

@@ -1,4 +1,4 @@
-"""Reads a positions file, and refuses one of which any line or value cannot be used: nothing of it is used then.
+"""Reads a positions file, and refuses the whole file if any line or value cannot be used.
 
 This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
 """
@@ -29,12 +29,12 @@ def read_positions(uri: str, engine: str, *, roots: Sequence[str] | None = None)
 
     Args:
         uri: `FILE`, `FILE#positions`, `FILE#SHAPE` or `FILE#SHAPE:WORD`.
-        engine: What files call the engine.
-        roots: The folders and files that may be read; None when a person named the path.
+        engine: Name of the engine in files.
+        roots: The folders and files that may be read; None if a person named the path.
 
     Raises:
         StorageError: It cannot be read.
-        NotACheckpointError: It has none of the shapes, or two, and none is named; or the one that is named is unknown.
+        NotACheckpointError: It matches no shape, or several and none is named; or the named shape is unknown.
         CheckpointError: A position in it cannot be used, or it has none.
     """
     file, part = without_part(uri)
@@ -99,7 +99,7 @@ def _sources(shape: Shape, rows: Iterable[Row]) -> tuple[CheckpointSource, ...]:
     """Return a source for each group of the file.
 
     Raises:
-        ValueError: A partition is there twice, or there is no position.
+        ValueError: A partition is duplicated, or there is no position.
     """
     positions: dict[str, list[SourcePosition]] = {}
     visited: dict[tuple[str, str], set[int]] = {}
@@ -126,7 +126,6 @@ def source_id(shape: Shape, group: str) -> str:
 
 
 def _group(sources: Sequence[CheckpointSource]) -> str | None:
-    """Return the only group that a file names; None where it names none, or several."""
     groups = {named(source.id)[1] for source in sources}
     return next(iter(groups)) or None if len(groups) == 1 else None
 

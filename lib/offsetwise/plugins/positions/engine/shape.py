@@ -1,4 +1,4 @@
-"""What a shape of a positions file is, and what may stand in each of them.
+"""The definition of a positions file's shape, and parsers of the values in it.
 
 This module needs the standard library only, because it is shipped to Spark's workers.
 """
@@ -21,7 +21,7 @@ _SHOWN: Final = 60
 
 class Row(NamedTuple):
     group: str
-    """The consumer group that keeps it; empty where the shape names none."""
+    """The consumer group of the offset; empty if the shape names none."""
     topic: str
     partition: int
     offset: int
@@ -31,36 +31,37 @@ class Row(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     name: str
-    """As `--shape` takes it."""
+    """Value of `--shape`."""
     title: str
-    """What prints it, for a sentence."""
+    """What writes it, for a sentence."""
     fits: Callable[[bytes], bool]
     """Whether a file looks like it, by its first bytes."""
     rows: Callable[[bytes, str], Iterable[Row]]
-    """Reads the positions; the text is the WORD of `SHAPE:WORD`, empty where none is given. A `ValueError` says what
-    was expected and found."""
+    """Parses the positions; the second argument is the WORD of `SHAPE:WORD`, empty if none is given. A `ValueError`
+    says what was expected and found."""
     take: str
-    """How to take such a file again, as the next step of an error."""
+    """How to write such a file again, as the next step of an error."""
     text: Callable[[Sequence[Row]], str] | None = None
-    """Prints positions, sorted, in the same shape; None where the system takes none."""
+    """Formats positions, sorted, in the same shape; None if the system accepts none."""
     use: Callable[[str, Sequence[str]], str] | None = None
-    """The command by which the system takes a file of that name, and of these groups; None as above."""
+    """The command by which the system accepts a file of that name, for these groups; None if it accepts none."""
 
 
 def number(text: str, what: str, most: int = HIGHEST_OFFSET, *of: object) -> int:
-    """Parse a whole number in its only spelling.
+    """Parse a whole number in its canonical spelling.
 
     >>> number("1050", "an offset")
     1050
 
     Args:
         text: The number.
-        what: What it is, for the sentence of an error, with a place for each of `of`.
-        most: The largest one.
-        of: What it is of. A file may have a million numbers, so no sentence is put together of those that are right.
+        what: Description for the error message, with a placeholder for each of `of`.
+        most: The maximum.
+        of: Values of the placeholders. A file may have a million numbers, so the description is only formatted for an
+            error.
 
     Raises:
-        ValueError: It is negative, too large, or no whole number.
+        ValueError: It is negative, too large, or not a whole number.
     """
     value = whole_number(text, most)
     if value is not None:
@@ -70,7 +71,7 @@ def number(text: str, what: str, most: int = HIGHEST_OFFSET, *of: object) -> int
 
 
 def whole(value: object, what: str, most: int = HIGHEST_OFFSET) -> int:
-    """Return a number of JSON, which may stand there as a text.
+    """Return a number in JSON, which may be a string.
 
     Raises:
         ValueError: As `number`.
@@ -84,7 +85,7 @@ def topic_name(value: object) -> str:
     """Return the name of a topic.
 
     Raises:
-        ValueError: Kafka allows no such name.
+        ValueError: Kafka does not allow it.
     """
     if isinstance(value, str) and _TOPIC.fullmatch(value) and value not in (".", ".."):
         return value
@@ -92,7 +93,7 @@ def topic_name(value: object) -> str:
 
 
 def group_name(value: str) -> str:
-    """Return the name of a group, which a plan can name as a source.
+    """Return the name of a group that a plan can name as a source.
 
     Raises:
         ValueError: It is empty, too long, or has a slash or a control character.
@@ -109,7 +110,7 @@ def members(value: object, keys: Sequence[str], what: str) -> list[Any]:
     """Return the values of an object that has exactly these keys.
 
     Raises:
-        ValueError: It has others, or is no object.
+        ValueError: It has others, or is not an object.
     """
     if not isinstance(value, dict) or value.keys() != set(keys):
         shown = ", ".join(map(str, value)) if isinstance(value, dict) else repr(value)
@@ -121,7 +122,7 @@ def offsets_of(value: object, topic: str, what: str) -> Iterator[Row]:
     """Yield the positions of an object of offsets by partition.
 
     Raises:
-        ValueError: It is another one.
+        ValueError: It is not such an object.
     """
     if not isinstance(value, dict):
         raise ValueError(f"expected {what}, an object of offsets by partition, found {repr(value)[:_SHOWN]}")
@@ -131,7 +132,6 @@ def offsets_of(value: object, topic: str, what: str) -> Iterator[Row]:
 
 
 def grouped(rows: Iterable[Row]) -> dict[str, dict[int, int]]:
-    """Return the offset of each partition, by topic, in the order of the rows."""
     topics: dict[str, dict[int, int]] = {}
     for row in rows:
         topics.setdefault(row.topic, {})[row.partition] = row.offset
@@ -142,7 +142,7 @@ def one_topic(rows: Sequence[Row], shape: str) -> str:
     """Return the topic of all rows.
 
     Raises:
-        ValueError: There are several, and such a file names one.
+        ValueError: There are several, and such a file names only one.
     """
     topics = sorted({row.topic for row in rows})
     if len(topics) != 1:

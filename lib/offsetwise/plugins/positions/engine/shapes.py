@@ -1,4 +1,4 @@
-"""The shapes that are known, and which of them a file has.
+"""The known shapes, and the detection of a file's shape.
 
 This module needs the standard library only, because it is shipped to Spark's workers.
 """
@@ -12,13 +12,13 @@ from offsetwise.plugins.positions.engine.shape import Shape
 from offsetwise.plugins.positions.engine.text_shapes import FLINK, GROUPS, HUDI, MIRROR
 
 ANY: Final = "positions"
-"""What a URI names behind `#` for a positions file of whatever shape; a shape may follow: `positions:hudi`."""
+"""Part of a URI after `#` for a positions file of any shape; a shape may follow: `positions:hudi`."""
 _HEAD_BYTES: Final = 65_536
 SHAPES: Final = {shape.name: shape for shape in (OFFSETS, GROUPS, CONNECT, DRUID, PINOT, HUDI, SPARK, FLINK, MIRROR)}
 
 
 def named(part: str) -> tuple[str, str]:
-    """Return shape and WORD that a URI names behind `#`; empty where it names none.
+    """Return shape and WORD in the part of a URI after `#`; empty if it names none.
 
     >>> named("positions:pinot-segments:orders")
     ('pinot-segments', 'orders')

@@ -1,11 +1,11 @@
 """Shapes in lines of text.
 
-Formats: `kafka-consumer-groups --reset-offsets --export` (`ConsumerGroupCommand.exportOffsetsToCsv`: what the group has
-committed, the next record to read; the group stands in front where several are exported); Hudi's checkpoint of a Kafka
-source (`KafkaOffsetGen.CheckpointUtils.offsetsToStr`: `OffsetRange.untilOffset`, which is exclusive); Flink's options
-`scan.startup.specific-offsets` and `topic` of a table (`KafkaConnectorOptionsUtil.parseSpecificOffsets`, inclusive);
-the text of MirrorMaker's checkpoints (`Checkpoint.toString`, as `CheckpointFormatter` of the console consumer prints
-it: `upstreamOffset` is the group's commit on the old cluster).
+Formats: `kafka-consumer-groups --reset-offsets --export` (`ConsumerGroupCommand.exportOffsetsToCsv`: the group's
+committed offsets, the next record to read; with several groups each line begins with the group); Hudi's checkpoint of a
+Kafka source (`KafkaOffsetGen.CheckpointUtils.offsetsToStr`: `OffsetRange.untilOffset`, which is exclusive); Flink's
+options `scan.startup.specific-offsets` and `topic` of a table (`KafkaConnectorOptionsUtil.parseSpecificOffsets`,
+inclusive); the text of MirrorMaker's checkpoints (`Checkpoint.toString`, as `CheckpointFormatter` of the console
+consumer prints it: `upstreamOffset` is the group's commit on the old cluster).
 
 This module needs the standard library only, because it is shipped to Spark's workers.
 """
@@ -36,7 +36,7 @@ _CSV: Final = re.compile(
 )
 """A first line that ends with two numbers."""
 _NAMES_OF_COLUMNS: Final = re.compile(rb"\s*([a-z_]+,)?topic,partition,[a-z_-]+\s*(\r?\n|\Z)", re.IGNORECASE)
-"""A first line that the tool does not write, and people do."""
+"""A first line that the tool does not write, but people do."""
 _TABLE: Final = re.compile(rb"\s*(GROUP\s+)?TOPIC\s+PARTITION\s+(CURRENT|NEW)-OFFSET\b")
 """What the tool prints for people: by `--describe`, and by `--reset-offsets` without `--export`."""
 _HUDI: Final = re.compile(rb"\s*[a-zA-Z0-9._-]+,[^,:\s]*:[^,:\s]*\s*(,|\Z)")
@@ -50,13 +50,13 @@ _CHECKPOINT: Final = re.compile(
 _OF_PARTITION: Final = ", topicPartition="
 """A line that has it in a group's name or a metadata, too, can be read in two ways."""
 _PLAIN_TO: Final = 24
-"""Up to so many characters Jackson looks whether a value needs quotes; longer ones get them always."""
+"""Number of characters up to which Jackson checks whether a value needs quotes; longer ones are always quoted."""
 _FIRST_PLAIN: Final = "-"
-"""Below that character, a value gets quotes (`CsvEncoder._mayNeedQuotes` with a comma between values)."""
+"""A value with a character below this one is quoted (`CsvEncoder._mayNeedQuotes` with a comma between values)."""
 
 
 def _columns(data: bytes, word: str) -> Iterator[Row]:
-    """Read `topic,partition,offset` or `group,topic,partition,offset`; of a WORD the lines of that group alone."""
+    """Parse `topic,partition,offset` or `group,topic,partition,offset`; with a WORD only the lines of that group."""
     _refuse_other_texts(data)
     reading = csv.reader(StringIO(data.decode(), newline=""), strict=True)
     width, topics, groups = 0, dict[str, str](), dict[str, str]()
@@ -94,7 +94,7 @@ def _refuse_other_texts(data: bytes) -> None:
 
 
 def _quoted(text: str) -> str:
-    """Return a value as Kafka's tool writes it, which is Jackson's way."""
+    """Quote a value as Kafka's tool does, which uses Jackson."""
     if len(text) > _PLAIN_TO or min(text, default=_FIRST_PLAIN) < _FIRST_PLAIN:
         escaped = text.replace('"', '""')
         return f'"{escaped}"'
@@ -109,7 +109,7 @@ def _print_columns(rows: Sequence[Row]) -> str:
 
 
 def _from_file(name: str, groups: Sequence[str]) -> str:
-    """Return the command; the tool expects the column of groups exactly where one `--group` is not given."""
+    """Return the command; the tool expects the column of groups unless exactly one `--group` is given."""
     named = " ".join(f"--group {quote(group)}" for group in groups) if len(groups) > 1 else "--all-groups"
     return (
         f"kafka-consumer-groups --bootstrap-server NEW --reset-offsets {named if groups else '--group GROUP'} "
@@ -165,9 +165,9 @@ def _print_flink(rows: Sequence[Row]) -> str:
 
 
 def _checkpoints(data: bytes, word: str) -> Iterator[Row]:
-    """Read lines of checkpoints, of which a later one of a partition stands in for an earlier one.
+    """Parse lines of checkpoints; a later line of a partition replaces an earlier one.
 
-    MirrorMaker writes the topic's name on the new cluster: the WORD is what stands in front of the old one.
+    MirrorMaker writes the topic's name on the new cluster: the WORD is the prefix before the old name.
     """
     newest: dict[tuple[str, str, int], int] = {}
     for line_number, line in enumerate(data.decode().splitlines(), start=1):

@@ -1,1 +1,1 @@
-"""The positions file printed back: the same shape, with the new offsets."""
+"""The positions file written again: the same shape, with the new offsets."""

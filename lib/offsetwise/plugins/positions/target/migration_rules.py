@@ -1,4 +1,4 @@
-"""How a job moves whose positions a file gives: it begins at these numbers, whichever cluster it reads."""
+"""Rules for migrating a job with positions in a file: it begins at these numbers, whichever cluster it reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The positions file printed back: the same shape, with the new offsets.
+"""The positions file written again: the same shape, with the new offsets.
 
-What it says follows from the plan alone: a plan names the source of each position by its shape and, where the file has
-several groups, by the group. The lines stand in the order of group, topic and partition.
+Its content follows from the plan alone: a plan names the source of each position by its shape and, if the file has
+several groups, by the group. The lines are in the order of group, topic and partition.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def rows_of(plan: Plan) -> list[Row]:
 
 
 def positions_text(plan: Plan) -> str:
-    """Return what the file says.
+    """Return the content of the file.
 
     Raises:
-        ApplyError: The plan is none of a positions file, or its system takes no offsets in that shape.
+        ApplyError: The plan is not of a positions file, or its system accepts no offsets in that shape.
     """
     from offsetwise.targets.moves import refused  # noqa: PLC0415 - as above
 
@@ -68,15 +68,13 @@ def positions_text(plan: Plan) -> str:
 
 
 def command(plan: Plan, name: str) -> str:
-    """Return the command by which the system of the shape takes the file; empty where it takes none."""
+    """Return the command by which the system of the shape accepts the file; empty if it accepts none."""
     shape = shape_of(plan)
     groups = sorted({row.group for row in rows_of(plan)} - {""})
     return "" if shape.use is None else shape.use(name, groups)
 
 
 class PositionsFileTarget(OutputTarget):
-    """The positions file printed back: the same shape, with the new offsets."""
-
     name = _NAME
     label = "positions file"
     role = TargetRole.POSITIONS

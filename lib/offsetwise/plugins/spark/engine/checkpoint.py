@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 YOUNG_S: Final = 120
 """A temporary file younger than this is taken as a sign of a running query."""
 ATTEMPTS: Final = 3
-"""How often the logs are listed again when they change while they are read."""
+"""How often the logs are listed again if they change while they are read."""
 
 _T = TypeVar("_T")
 _METADATA: Final = "metadata"
@@ -55,7 +55,7 @@ _REPAIRS: Final = {
     _METADATA: "Draft a repaired copy that has the query's id again: offsetwise draft --set "
     f"repair=restore-metadata --set query_id=UUID {REPAIR_OPTIONS}.",
 }
-"""What mends a file of these names that is lost or garbled."""
+"""Remedies for a lost or garbled file, by its name or folder."""
 _UNKNOWN_VERSION: Final = (
     "Restore a copy of the folder from before the upgrade of Spark, or use a release of Offsetwise that reads it."
 )
@@ -63,14 +63,14 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def read_checkpoint(uri: str, *, roots: Sequence[str] | None = None, batches: int = 100) -> Checkpoint:
-    """Read a checkpoint as it stands now.
+    """Read a checkpoint as it is now.
 
-    Whatever can be shown is shown: damage is a problem of the checkpoint, and a position that cannot be relied on
-    is left out.
+    Everything readable is returned: damage is a problem of the checkpoint, and a position that cannot be relied on is
+    left out.
 
     Args:
         uri: The folder: a path, or a URI of any file system in `location.SCHEMES`.
-        roots: The folders that may be read; None when a person named the path.
+        roots: The folders that may be read; None if a person named the path.
         batches: How many of the newest retained batches to read; 0 reads only the files that decide the restart.
 
     Raises:
@@ -94,8 +94,8 @@ def read_from(
     Args:
         folder: The folder.
         batches: As for `read_checkpoint`.
-        entries: What stands in the folder, with details, where that is known already.
-        committer: The table where a connector keeps the ends of its batches instead of the folder.
+        entries: The folder's entries, with details, if they are known already.
+        committer: The table in which a connector keeps the ends of its batches instead of the folder.
     """
     root = require_checkpoint(folder, entries)
     observed, moved = _list_logs(folder), False
@@ -123,7 +123,7 @@ class _Listing:
     young_tmp: str | None
     problems: tuple[Problem, ...]
     misnamed: bool
-    """Whether a batch is there under another spelling of its number alone."""
+    """Whether a batch has only a file whose name spells its number differently."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,14 +138,14 @@ class _Logs:
     problems: tuple[Problem, ...]
     vanished: bool
     startable: bool
-    """Whether Spark can read the files that a start needs besides those of the batches it reads from."""
+    """Whether Spark can read the files that a start needs in addition to those of the batches it reads from."""
 
 
 _Entries: TypeAlias = dict[str, tuple[Entry, ...]]
 
 
 def _list_logs(folder: FolderReader) -> _Entries:
-    # Commits first: a batch that commits in between is then seen as pending, never as committed without a plan.
+    # Commits first: a batch that commits in between is then pending, never committed without a plan.
     return {log: _entries(folder, log) for log in ("commits", "offsets")}
 
 
@@ -195,7 +195,7 @@ def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *
     sizes = {path: listing.sizes.get(path) for path in paths}
     sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
     read = folder.read_many(sizes)
-    # What else the ids would tell is no more than that a name is wrong.
+    # With a misspelled name, further conclusions from the ids would only repeat that.
     problems = list(listing.problems)
     if not listing.misnamed:
         problems += [*restart.problems, *lost_commits(folder, restart.uncommitted)]
@@ -312,7 +312,7 @@ def _sharded(
 ) -> dict[int, SourceShards]:
     if not any('"streamName"' in (source.raw or "") for file in logs.files.values() for source in file.sources):
         return {}
-    from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read Kafka alone
+    from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read only Kafka
 
     read = ((source.index, read_source(folder, source, logs.restart, logs.files, committer)) for source in sources)
     return {index: result for index, result in read if result is not None}

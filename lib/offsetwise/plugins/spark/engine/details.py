@@ -14,7 +14,7 @@ class StateStore:
     files: int
     size_bytes: int
     keys: int | None = None
-    """Rows at the last version, where the files say so (RocksDB); None where only Spark could tell."""
+    """Rows at the last version, if the files record them (RocksDB); None if only Spark could count them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class SparkDetails(Details):
     last_committed_batch: int | None = field()
     reruns_batch: int | None = field()
     batches: tuple[Batch, ...] = ()
-    """Retained batches, ascending. May be cut to the newest few by the reader."""
+    """Retained batches, ascending; the reader may limit them to the newest."""
     state: tuple[StateStore, ...] = ()
     configuration: tuple[tuple[str, str], ...] = ()
     """Spark configuration recorded with the newest batch, sorted by key."""
@@ -47,7 +47,7 @@ class SparkDetails(Details):
 
     @property
     def last_written(self) -> str:
-        """State that the newest batch was planned: the logs keep no other time."""
+        """The logs record no other time than that of a batch's planning."""
         return "The last batch was planned"
 
     @property
@@ -56,12 +56,12 @@ class SparkDetails(Details):
 
     @property
     def stateful(self) -> bool | None:
-        """Whether `state/` holds files, which a stateful query writes with its first batch; None before it."""
+        """Whether `state/` contains files, which a stateful query writes with its first batch; None before it."""
         return None if self.last_planned_batch is None else bool(self.state)
 
     @property
     def has_watermark(self) -> bool:
-        """Whether a retained batch had one; 0 is what the log says without."""
+        """Whether a retained batch had one; the log records 0 without one."""
         return any(batch.watermark_ms for batch in self.batches)
 
     def without_pending(self) -> SparkDetails:
@@ -69,7 +69,7 @@ class SparkDetails(Details):
 
 
 def spark_details(checkpoint: Checkpoint) -> SparkDetails:
-    """Return what only Spark keeps.
+    """Return the details of a Spark checkpoint.
 
     Raises:
         TypeError: Another engine wrote the checkpoint.

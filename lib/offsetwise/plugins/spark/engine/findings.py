@@ -91,14 +91,14 @@ def pending_batch(case: MigrationCase) -> Iterator[str]:
 def batch_missing(
     first: int, last: int, *, oldest: int, restartable: bool, committed: bool
 ) -> Iterator[tuple[str, str]]:
-    """Batch ids right before the newest planned one have no file, and no other id is missing among those kept.
+    """Batch ids right before the newest planned one have no file, and no other retained id is missing.
 
     Args:
-        first: The first of them.
-        last: The last of them; the batch after it is planned.
-        oldest: The oldest id kept, from which on no other is missing.
-        restartable: Whether Spark starts after the batch before `first`, once the last one is left out.
-        committed: Whether the last one is committed.
+        first: The first missing batch.
+        last: The last missing batch; the batch after it is planned.
+        oldest: The oldest retained id, after which no other is missing.
+        restartable: Whether Spark starts after the batch before `first`, once the last batch is left out.
+        committed: Whether the last batch is committed.
     """
     known = last + 1 if committed else first - 1
     seed = f"Begin a new checkpoint at the positions after batch {known}: draft with --target seeded-checkpoint."
@@ -128,11 +128,11 @@ def batch_missing(
     continuing=True,
 )
 def topic_dropped(batch: int, dropped: Sequence[str], topics: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A planned, uncommitted batch has no end for partitions that the batch before it ended at.
+    """A planned, uncommitted batch has no end for partitions that the batch before it has.
 
     Args:
-        batch: The pending one.
-        dropped: Each partition with the offset at which the batch before ended, as text.
+        batch: The pending batch.
+        dropped: Each partition with its end offset in the batch before, as text.
         topics: Their topics.
     """
     yield (
@@ -157,7 +157,6 @@ def topic_dropped(batch: int, dropped: Sequence[str], topics: Sequence[str]) -> 
     stage=Stage.READER,
 )
 def topic_left(batch: int, earlier: int, dropped: Sequence[str], topics: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A committed batch has no end for partitions that a batch before it ended at."""
     yield (
         f"Batch {batch} is committed and lacks {named(dropped)}, where batch {earlier} ended: the query does not read "
         "it any more, and begins it at earliest if it subscribes to it again.",
@@ -187,7 +186,7 @@ def _them(topics: Sequence[str]) -> str:
 
 
 def _setting(topics: Sequence[str]) -> str:
-    """Return what `--set topic=` takes: all of them, as Spark needs them in one copy."""
+    """Return the value of `--set topic=`: all topics, as Spark needs them in one copy."""
     return quote(",".join(dict.fromkeys(topics)))
 
 

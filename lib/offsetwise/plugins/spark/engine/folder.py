@@ -8,18 +8,18 @@ from offsetwise.plugins.spark.engine.releases.flows import instead_of_flow
 from offsetwise.storage.folders import Entry, FolderReader
 
 LOOKED_INTO: Final = 20
-"""How many sub-folders are looked into for a checkpoint, to tell a parent folder from something else."""
+"""How many sub-folders are searched for a checkpoint, to recognise a parent folder."""
 SHOWN: Final = 5
 GIVE: Final = "Give the folder that holds offsets/, commits/ and metadata."
 LOGS: Final = frozenset({"commits", "offsets"})
 
 
 def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None = None) -> tuple[Entry, ...]:
-    """Return what stands in the folder, if it is a Spark checkpoint.
+    """Return the entries of the folder, if it is a Spark checkpoint.
 
     Args:
         folder: The folder.
-        entries: What stands in it, with details, where that is known already.
+        entries: Its entries, with details, if they are known already.
 
     Raises:
         NotACheckpointError: It is something else; the message says what.
@@ -41,11 +41,11 @@ def require_checkpoint(folder: FolderReader, entries: tuple[Entry, ...] | None =
 
 
 def is_checkpoint(entries: Sequence[Entry]) -> bool:
-    """Whether a folder with these names is the checkpoint of a Spark query, or of one that has only just begun."""
+    """Return whether the entries are those of a Spark query's checkpoint, or of one that has only just begun."""
     names = {entry.name for entry in entries}
     folders = {entry.name for entry in entries if entry.is_dir is not False}
     files = {entry.name for entry in entries if entry.is_dir is not True}
-    # With files of Flink beside its logs it is still one: whoever asks every engine has to see that two are at home.
+    # With files of Flink next to its logs it is still one: a caller that asks every engine has to see that both match.
     if _foreign(names - {"_metadata"}) is not None:
         return False
     return bool(folders & LOGS) or ("metadata" in files and names <= {"metadata", ".metadata.crc", "sources"})
@@ -68,7 +68,7 @@ def _foreign(names: set[str]) -> tuple[str, str] | None:
 
 
 def instead(folder: FolderReader, entries: Sequence[Entry]) -> tuple[str, str] | None:
-    """Describe what a folder is that is no Spark checkpoint, and what to give; None where its names do not tell."""
+    """Describe a folder that is not a Spark checkpoint, and which folder to use; None if its names do not tell."""
     foreign = _foreign({entry.name for entry in entries})
     if foreign is not None:
         return foreign

@@ -1,4 +1,4 @@
-"""The initial offsets of a query, as Spark keeps them in the first file of every source's folder."""
+"""The initial offsets of a query, as Spark stores them in the first file of every source's folder."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _SOURCE_FOLDER: Final = re.compile(r"[A-Za-z0-9_]{1,255}")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitialOffsets:
     offsets: Mapping[str, SourceOffset] = field(default_factory=dict)
-    """The Kafka ones, by source id."""
+    """Offsets of Kafka sources, by source id."""
     folders: tuple[str, ...] = ()
     """The ids of all sources that have a folder."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 in hex of every Kafka one, by path."""
+    """SHA-256 in hex of each Kafka source's file, by path."""
     stumbles: Mapping[str, str] = field(default_factory=dict)
-    """What Spark would stumble over, by source id."""
+    """Why Spark would fail to read a file, by source id."""
     stale: frozenset[str] = frozenset()
-    """The ids whose `.crc` file does not fit."""
+    """The ids whose `.crc` file does not match."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Why a file could not be read, by source id; under the empty id why none could."""
+    """Why a file could not be read, by source id; under the empty id if the folder could not be listed."""
 
 
 def read_initial_offsets(folder: FolderReader, *, present: bool, checksums: bool) -> InitialOffsets:
@@ -43,7 +43,7 @@ def read_initial_offsets(folder: FolderReader, *, present: bool, checksums: bool
     Args:
         folder: The checkpoint.
         present: Whether it has a folder `sources`.
-        checksums: Hold them against their `.crc` files, where there are some.
+        checksums: Whether to verify their `.crc` files, if there are any.
     """
     if not present:
         return InitialOffsets()

@@ -1,7 +1,7 @@
-"""The two logs of a Spark checkpoint by their names, and what is left out with later batches.
+"""The file names in the two logs of a Spark checkpoint, and the files to leave out with later batches.
 
-With a batch goes the state that it made: Spark would otherwise take a snapshot of the old life for one of the new life
-once it counts up to its version again.
+The state of a left-out batch is left out too: once Spark counts up to its version again, it would take the old snapshot
+for a new one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _CHUNK_BYTES: Final = 512
 BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 """The name of a file of `offsets` or `commits`."""
 VERSION: Final = re.compile(r"([0-9]{1,18})(?:_([0-9A-Za-z\-]+))?\.(delta|snapshot|zip|changelog)")
-"""The name of a file of a state store: its version, its unique id, what it is."""
+"""The name of a file of a state store: its version, its unique id, its kind."""
 _OPERATOR: Final = re.compile(r"[0-9]+/_metadata/(?:metadata/)?v2/\.?([0-9]{1,18})(?:\.crc)?")
-"""The path of what Spark keeps of an operator, such as its partitions, from a batch on."""
+"""The path of an operator's metadata, such as its number of partitions, from a batch on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Logs:
     planned: tuple[int, ...]
     committed: tuple[int, ...]
     names: frozenset[str]
-    """The paths of everything in both folders."""
+    """The paths of all files in both folders."""
 
     @classmethod
     def of(cls, folder: FolderReader) -> Logs:
@@ -56,14 +56,14 @@ def crc_path(path: str) -> str:
 
 
 def crc_of(data: bytes) -> bytes:
-    """Make the `.crc` file that Hadoop keeps beside a local file: a CRC32 per 512 bytes, big-endian."""
+    """Return the `.crc` file that Hadoop keeps next to a local file: a CRC32 per 512 bytes, big-endian."""
     starts = range(0, len(data), _CHUNK_BYTES)
     sums = b"".join(zlib.crc32(data[at : at + _CHUNK_BYTES]).to_bytes(4, "big") for at in starts)
     return b"crc\0" + _CHUNK_BYTES.to_bytes(4, "big") + sums
 
 
 def after_batch(folder: FolderReader, logs: Logs, batch: int) -> Iterator[str]:
-    """Return the paths of all files of batches above one, -1 for all of them: of both logs, and of the state."""
+    """Yield the paths of all files of batches after `batch` (-1: of all batches) in both logs and in the state."""
     for log, batches in (("offsets", logs.planned), ("commits", logs.committed)):
         for number in batches:
             if number > batch:

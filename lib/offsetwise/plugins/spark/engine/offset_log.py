@@ -1,8 +1,8 @@
 """The files of a Spark checkpoint, one pure function each: bytes in, values out, damage as a reason.
 
-Formats: Spark's `OffsetSeqLog` (v1, v2), `CommitLog` (v1 to v3), `KafkaSourceOffset`,
-`KafkaSourceInitialOffsetWriter` and Hadoop's `ChecksumFileSystem`. Nothing is repaired: a text that two readers
-could read differently (duplicate keys, floats, numbers beyond int64) is damaged, never a number.
+Formats: Spark's `OffsetSeqLog` (v1, v2), `CommitLog` (v1 to v3), `KafkaSourceOffset`, `KafkaSourceInitialOffsetWriter`
+and Hadoop's `ChecksumFileSystem`. Nothing is repaired: a text that two readers could read differently (duplicate keys,
+floats, numbers beyond int64) is damaged, never a number.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ COMMIT_LOG_VERSIONS: Final = (1, 2, 3)
 INT64_MAX: Final = 2**63 - 1
 PARTITION_MAX: Final = 2**31 - 1
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Of a file of a log. A partition takes some twenty bytes."""
+"""Maximum size of a log file. A partition takes about twenty bytes."""
 MAX_SOURCES: Final = 256
-"""Of a query. Its offset files have a line for each."""
+"""Maximum number of sources of a query. Its offset files have a line for each."""
 MAX_VALUES: Final = 500_000
-"""Of one line."""
+"""Maximum number of values in one line."""
 _SMALL: Final = 16 * 1024
-"""A line of less characters can do no harm, and is not counted."""
+"""Length in characters below which a line is harmless, and its values are not counted."""
 
 _Configuration = tuple[tuple[str, str], ...]
 _LINES: Final = re.compile(r"\r\n|\n|\r")
@@ -48,11 +48,11 @@ _PARTITION: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 class GarbledError(ValueError):
-    """A file is not what Spark writes. The message says what was expected and what was found."""
+    """A file is not as Spark writes it. The message says what was expected and what was found."""
 
 
 class UnknownLogVersionError(GarbledError):
-    """A file has a version of its log that no known release of Spark writes."""
+    """A log file has a version that no known release of Spark writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class SourceOffset:
     damage: str | None = None
     """Why the line cannot be used; then there are no offsets."""
     negative: tuple[tuple[str, int, int], ...] = ()
-    """(topic, partition, number) left out of the offsets, because the number is no position."""
+    """(topic, partition, number) left out of the offsets, because the number is negative."""
 
     @property
     def is_kafka(self) -> bool:
@@ -85,9 +85,9 @@ class OffsetFile:
 
 
 def parse_offsets(data: bytes) -> OffsetFile:
-    """Read `offsets/<batch>`.
+    """Parse `offsets/<batch>`.
 
-    A source whose line cannot be used carries its `damage`; the others stay usable.
+    A source whose line cannot be used has its `damage`; the other sources stay usable.
 
     Raises:
         GarbledError: The file as a whole cannot be relied on.
@@ -113,7 +113,7 @@ def parse_offsets(data: bytes) -> OffsetFile:
 
 
 def parse_commit(data: bytes) -> int:
-    """Read `commits/<batch>` and give its version. Commits hold no source offsets.
+    """Parse `commits/<batch>` and return its version. Commits contain no source offsets.
 
     Raises:
         GarbledError: It is not a commit file.
@@ -126,12 +126,12 @@ def parse_commit(data: bytes) -> int:
 
 
 def parse_initial_offsets(data: bytes) -> tuple[SourceOffset, str | None]:
-    """Read `sources/<i>/0` of a Kafka source.
+    """Parse `sources/<i>/0` of a Kafka source.
 
-    Spark's reader drops one byte, whatever it is, and reads the rest; its writer puts a zero byte there.
+    Spark's writer begins the file with a zero byte; its reader skips one byte, whatever it is.
 
     Returns:
-        The offsets (with `damage` if they cannot be used) and what Spark would stumble over, if anything.
+        The offsets (with `damage` if they cannot be used), and why Spark would fail to read the file, or None.
     """
     lacking = "the byte before the version is missing, so Spark fails to read it" if data[:3] == b"v1\n" else None
     try:
@@ -149,7 +149,7 @@ def parse_initial_offsets(data: bytes) -> tuple[SourceOffset, str | None]:
 
 
 def looks_like_kafka_initial(data: bytes) -> bool:
-    """Whether `sources/<i>/0` is one of a Kafka source: only these have a byte before the version or the JSON."""
+    """Return whether `sources/<i>/0` is of a Kafka source: only these have a byte before the version or the JSON."""
     if data[:1] == b"\0" or data[1:4] == b"v1\n":
         return True
     parsed, _ = parse_initial_offsets(data)
@@ -157,7 +157,7 @@ def looks_like_kafka_initial(data: bytes) -> bool:
 
 
 def parse_query_id(data: bytes) -> str:
-    """Read `metadata` and give the query's id.
+    """Parse `metadata` and return the query's id.
 
     Raises:
         GarbledError: It is not the metadata of a streaming query.
@@ -181,9 +181,9 @@ def checksum_fits(data: bytes, checksum: bytes) -> bool:
 
 
 def parse_source(source_id: str, text: str) -> SourceOffset:
-    """Classify one offset text by its shape, and read it when it is Kafka's.
+    """Classify one offset text by its shape, and parse it if it is Kafka's.
 
-    Azure Event Hubs writes the same shape as Kafka; whether the topic exists is for the caller to see.
+    Azure Event Hubs writes the same shape as Kafka; whether the topic exists is for the caller to check.
     """
     stripped = text.strip()
     if stripped == VOID:
@@ -273,7 +273,7 @@ def _text(data: bytes) -> str:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Split as Java's `BufferedReader.readLine` does: one line end at the end of the file adds no line."""
+    """Split as Java's `BufferedReader.readLine` does: a line end at the end of the file adds no line."""
     if not data:
         raise GarbledError("expected a version line, found an empty file")
     if len(data) > MAX_BYTES:
@@ -295,10 +295,10 @@ def _version(line: str, known: tuple[int, ...], what: str) -> int:
 
 
 def _metadata(line: str) -> tuple[int | None, int | None, _Configuration]:
-    """Read a batch's timestamp and watermark, in milliseconds, and the configuration recorded with it."""
+    """Parse a batch's timestamp and watermark, in milliseconds, and the configuration recorded with it."""
     written = _AS_WRITTEN.fullmatch(line)
     if written is not None:
-        with suppress(GarbledError):  # which is raised of the whole line, below
+        with suppress(GarbledError):  # raised for the whole line, below
             return int(written[2]), int(written[1]), _recorded(written[3])
     if not line.strip():
         return None, None, ()
@@ -347,10 +347,10 @@ def _json(text: str) -> Any:
 
 
 def _offsets_json(text: str) -> Any:
-    """Read JSON as `_json` does, and objects of objects of numbers without a call for each.
+    """Parse JSON as `_json` does, but objects of objects of numbers without a call for each.
 
-    A string has two quotes. When the text has no more of them than the keys that were kept, there is no other
-    string in it, so no key stood there twice. Whatever else it finds, `_json` says what it is.
+    A string has two quotes. If the text has as many quotes as the parsed keys need, there is no other string in it, so
+    no key is duplicated. For any other text, `_json` decides.
     """
     _check_size(text)
     try:

@@ -9,7 +9,7 @@ from offsetwise.storage.folders import Entry, FolderReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """A folder as it will be: other bytes in some files, new files, and some files gone."""
+    """A folder as it will be: other bytes in some files, new files, and some files removed."""
 
     folder: FolderReader
     replaced: Mapping[str, bytes]

@@ -1,4 +1,4 @@
-"""The positions a restart uses, source by source, from the batch decided on and the initial offsets."""
+"""The positions of a restart, source by source, from the batch it starts after and the initial offsets."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class NextStart:
     initial_files: tuple[str, ...] = ()
     """The `sources/<id>/0` files that positions were taken from."""
     unplanned: bool = False
-    """Whether the file of the batch that is planned and not committed cannot be read."""
+    """Whether the file of the pending batch cannot be read."""
     runs_again: bool = False
-    """Whether that batch runs again as it was planned: no file that its start needs is lost or damaged."""
+    """Whether the pending batch runs again as it was planned: no file that its start needs is lost or damaged."""
 
 
 def resolve_positions(
@@ -57,7 +57,7 @@ def resolve_positions(
     Args:
         restart: What the ids of the batches say about the next start.
         files: The offset files that were read, by batch.
-        initial: What stands in `sources/<id>/0`.
+        initial: The content of `sources/<id>/0`.
         startable: Whether Spark can read the other files that a start needs.
     """
     last = files.get(restart.last_planned) if restart.last_planned is not None else None
@@ -108,7 +108,7 @@ def resolve_positions(
 
 
 def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, OffsetFile]) -> SourceOffset | None:
-    """Return the line of a source, as damaged where it has none behind a batch in which it had one.
+    """Return the line of a source; as damaged if it has no offset although an earlier batch has one.
 
     Spark writes that a source has no offset only before its first one.
     """
@@ -239,7 +239,7 @@ def _initial_problems(source_id: str, initial: InitialOffsets, *, kafka: bool) -
 
 
 def _backwards(source: CheckpointSource, before: SourceOffset | None, restart: Restart) -> list[Problem]:
-    """Find a step back: numbers of one log followed by numbers of another one."""
+    """Return problems of positions that go backwards: numbers of one log followed by numbers of another."""
     if restart.reruns is not None:
         steps = [
             (position, position.offset, position.planned_offset)

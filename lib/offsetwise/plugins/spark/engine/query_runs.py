@@ -1,4 +1,4 @@
-"""What a Spark application says of its streaming queries: which ran, from which batch on, and where that one began."""
+"""The streaming queries of a Spark application: which ran, from which batch on, and where that batch began."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ class QueryRun:
     is_whole: bool
     """Whether it is known from its first batch on."""
     first_batch: int | None
-    """None where it has begun none."""
+    """None if it has not begun any."""
     newest_batch: int | None
     starts: tuple[Any, ...] | None = None
-    """Where its first batch began, of each source in their order, as the source's own JSON; None where nothing says
-    it."""
+    """Where its first batch began, for each source in order, as the source's own JSON; None if it is not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkApplication:
     address: str
-    """What documents call it."""
+    """Address of the application in documents."""
     id: str | None
-    """None where its event log does not say it."""
+    """None if its event log does not record it."""
     name: str | None
     state: str
-    """`RUNNING` or `COMPLETED`; of an event log what it ends with."""
+    """`RUNNING` or `COMPLETED`; from an event log, the state after its last event."""
     runs: tuple[QueryRun, ...]
     """In the order in which they began."""
     note: str = ""
-    """Why less is known of them than an event log would say, as a sentence; empty where nothing is to be said."""
+    """Why less is known than from an event log, as a sentence; empty if not applicable."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,5 +59,4 @@ class RunSoFar:
 
 
 def in_order(runs: Iterable[RunSoFar]) -> tuple[QueryRun, ...]:
-    """Return runs as they are now, in their order."""
     return tuple(run.whole() for run in runs)

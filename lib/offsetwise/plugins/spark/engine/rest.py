@@ -1,8 +1,8 @@
-"""What the REST API of a running Spark application, or of a history server, says about its streaming queries.
+"""The streaming queries of a running Spark application, or of a history server, by the REST API.
 
-Spark has no resource for them: every batch is an execution of SQL, whose description names the query's id, the run and
-the batch (`MicroBatchExecution.getBatchDescriptionString`, `SqlResource`). Where a batch began is not among it: that
-is in the event log, which a history server sends as well.
+Spark has no resource for them: every batch is an SQL execution, whose description contains the query's id, the run and
+the batch (`MicroBatchExecution.getBatchDescriptionString`, `SqlResource`). Where a batch began is only in the event
+log, which a history server sends as well.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ _BATCH: Final = re.compile(
     re.DOTALL,
 )
 _MOST: Final = 20_000
-"""Executions that are asked for; an application keeps a thousand (`spark.sql.ui.retainedExecutions`)."""
+"""Executions that are requested; an application keeps a thousand (`spark.sql.ui.retainedExecutions`)."""
 _EMPTY_ZIP: Final = b"PK\x05\x06"
-"""The end of a ZIP, which one of nothing begins with."""
+"""The end record of a ZIP, with which an empty ZIP begins."""
 _NAMED: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkAddress:
     url: str
-    """Of its web pages, without `/api/v1`."""
+    """URL of its web pages, without `/api/v1`."""
     app_id: str | None
-    """None where the address names none, so that exactly one may be listed there."""
+    """None if the address names none, so that exactly one may be listed there."""
     run_id: str | None
-    """The run that the page of a query is of; None where the address is none."""
+    """The run, if the address is a query's page; else None."""
 
     @classmethod
     def parse(cls, text: str) -> SparkAddress:
-        """Read the address of an application's pages, of its REST API, or of a history server.
+        """Parse the address of an application's pages, of its REST API, or of a history server.
 
         >>> SparkAddress.parse("http://driver:4040/StreamingQuery/").url
         'http://driver:4040'
 
         Raises:
-            UsageError: It is none, or has a user or password in it.
+            UsageError: It is not such an address, or has a user or password in it.
         """
         address = JobAddress.parse(text)
         match = _IN_API.fullmatch(address.path) or _IN_HISTORY.fullmatch(address.path)
@@ -77,8 +77,8 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> SparkApplication
     """Read which streaming queries ran in an application.
 
     Raises:
-        SecretError: What signs on leads nowhere.
-        StorageError: No answer, another service, no such application, or several where none was named.
+        SecretError: A reference to a credential cannot be resolved.
+        StorageError: No answer, another service, no such application, or several if none was named.
     """
     service = RestService.at(address.url, sign_on, engine=ENGINE)
     entry = _chosen(service, address.app_id)
@@ -102,9 +102,9 @@ def read_application(address: SparkAddress, sign_on: SignOn) -> SparkApplication
 
 
 def _logged(service: RestService, path: str) -> tuple[tuple[QueryRun, ...], str]:
-    """Return what the event log of an application says, which a history server sends; none where nobody has it.
+    """Return the runs in an application's event log, which a history server sends, and a note; empty without one.
 
-    The pages of an application that runs answer with a ZIP of nothing (`UIRoot.writeEventLogs`).
+    A running application's pages answer with an empty ZIP (`UIRoot.writeEventLogs`).
     """
     try:
         data = service.download(f"{path}/logs", max_bytes=MAX_READ_BYTES)
@@ -144,7 +144,7 @@ def _chosen(service: RestService, app_id: str | None) -> Mapping[str, Any]:
 
 
 def _runs(executions: list[Mapping[str, Any]]) -> list[RunSoFar]:
-    """Put the runs of streaming queries together from executions, of which the oldest ones may be forgotten."""
+    """Collect the runs of streaming queries from executions, of which the oldest may no longer be retained."""
     runs: dict[str, RunSoFar] = {}
     numbered = sorted(
         executions, key=lambda execution: number if isinstance(number := execution.get("id"), int) else -1
@@ -155,7 +155,7 @@ def _runs(executions: list[Mapping[str, Any]]) -> list[RunSoFar]:
         if match is None:
             continue
         name, query_id, run_id, batch = match.groups()
-        # A run whose first execution is kept began there only where none before it was forgotten.
+        # A run began with its first retained execution only if no earlier one was dropped.
         run = runs.setdefault(
             run_id,
             RunSoFar(query_id=query_id, run_id=run_id, name=name, is_whole=nothing_forgotten, batches=set()),

@@ -1,4 +1,4 @@
-"""Which batch a Spark query would run next, from the batch ids in its two logs alone.
+"""The batch that a Spark query would run next, from the batch ids in its two logs alone.
 
 Follows Spark's `MicroBatchExecution.populateStartOffsets` (and, for gaps, its asynchronous progress tracking).
 """
@@ -16,7 +16,7 @@ from offsetwise.model import Problem
 from offsetwise.plugins.spark.engine.findings import batch_missing
 
 WHOLE: Final = 10
-"""So many ids without a hole are those of a query that skips none: asynchronous progress tracking skips one or many."""
+"""This many ids without a gap are of a query that skips none: asynchronous progress tracking skips one or many."""
 RESTORE: Final = "Restore the folder from a copy, or take a new checkpoint of the running job."
 
 
@@ -27,9 +27,9 @@ class Restart:
     reruns: int | None
     """The batch that was planned and not committed: it runs again."""
     starts_after: int | None
-    """The batch whose end is where reading continues; None when it is the initial offsets, or cannot be told."""
+    """The batch after whose end reading resumes; None if that is at the initial offsets, or unknown."""
     from_initial: bool
-    """Reading continues at the initial offsets, because no batch has been committed."""
+    """Reading resumes at the initial offsets, because no batch has been committed."""
     previous: int | None
     """The offset file before the last one, which Spark reads too."""
     problems: tuple[Problem, ...]
@@ -49,7 +49,7 @@ class Restart:
 
 
 def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
-    """Decide what runs next.
+    """Decide which batch runs next.
 
     Args:
         planned: The batch ids in `offsets/`, ascending.
@@ -92,8 +92,8 @@ def decide_restart(planned: Sequence[int], committed: Sequence[int]) -> Restart:
 def lost_before(planned: Sequence[int], committed: Sequence[int]) -> range:
     """Return the ids right before the newest planned one that are in neither log of a query that skips no id.
 
-    No other id is missing among those kept. One may be missing, or several after `WHOLE` that are not: else the
-    query tracks its progress asynchronously, as far as its logs show.
+    No other retained id may be missing. One may be missing, or several after at least `WHOLE` that are not: otherwise
+    the logs look like those of asynchronous progress tracking.
     """
     if len(planned) < 2:
         return range(0)
@@ -120,10 +120,10 @@ def _start_of_rerun(
 
 
 def _holes(planned: Sequence[int], committed: Sequence[int], missing: range) -> Iterator[Problem]:
-    """Name batch ids that are missing below the newest one.
+    """Report batch ids that are missing below the newest one.
 
-    Below the oldest file history is purged, which is normal, with one exception: Spark reads the
-    second newest file, so a single file of a batch above 0 is a hole as well.
+    Ids below the oldest file are purged, which is normal, with one exception: Spark reads the second newest file, so a
+    single file of a batch above 0 is a gap as well.
     """
     pairs = list(pairwise(planned))
     if len(planned) == 1 and planned[0] > 0:
@@ -166,7 +166,7 @@ def damaged(message: str) -> Problem:
 
 
 def odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
-    """Report what Spark does with a name that it lists as a number, and opens under the number's own spelling."""
+    """Report a name that Spark lists as a batch, and opens under the number's canonical spelling."""
     delete = f"Delete {log}/{name} in a copy of the folder"
     if not 0 <= batch < 2**63:
         return checkpoint_damaged.problem(
@@ -186,7 +186,7 @@ def odd_name(log: str, batch: int, name: str, known: Sequence[int]) -> Problem:
 
 
 def stale_checksum(file: str, checksum: str) -> Problem:
-    """Report that a checksum file is not the one of its file. The numbers stay: they are what Spark reads."""
+    """Report that a checksum file does not match its file. The offsets stay: they are what Spark reads."""
     return checkpoint_damaged.problem(
         f"{checksum} does not fit {file}: the file was edited by hand or damaged. Spark's own reader does not "
         "notice; other Hadoop readers fail with ChecksumException.",

@@ -19,9 +19,9 @@ _CHANGELOG_OR_ZIP: Final = re.compile(r"([0-9]{1,18})(?:_[0-9A-Za-z\-]+)?\.(zip|
 
 
 def read_state(folder: FolderReader) -> tuple[tuple[StateStore, ...], tuple[Problem, ...]]:
-    """Return the state of every stateful operator, ascending by operator, and why it cannot be read where it cannot.
+    """Return the state of every stateful operator, ascending by operator, and the problem if it cannot be read.
 
-    Rows are known where RocksDB's newest version of every partition is a snapshot: its zip says `numKeys`.
+    Rows are known if RocksDB's newest version of every partition is a snapshot: its zip records `numKeys`.
     """
     try:
         return _stores(folder), ()
@@ -56,7 +56,7 @@ def _stores(folder: FolderReader) -> tuple[StateStore, ...]:
 def _newest_versions(
     operator: int, files: list[tuple[tuple[str, ...], int]]
 ) -> dict[tuple[str, ...], tuple[int, str | None]]:
-    """Per store folder: its newest version, and the path of its zip if that version is one."""
+    """Return the newest version of each store folder, and the path of its zip if that version is one."""
     newest: dict[tuple[str, ...], tuple[int, str | None]] = {}
     for rest, _ in files:
         matched = _CHANGELOG_OR_ZIP.fullmatch(rest[-1])
@@ -65,7 +65,7 @@ def _newest_versions(
         version = int(matched[1])
         path = f"state/{operator}/{'/'.join(rest)}" if matched[2] == "zip" else None
         current = newest.get(rest[:-1])
-        # A zip beside a changelog of the same version holds the same rows, so the zip is the one to ask.
+        # A zip and a changelog of the same version contain the same rows; the zip records their number.
         if current is None or version > current[0] or (version == current[0] and path is not None):
             newest[rest[:-1]] = (version, path)
     return newest

@@ -19,12 +19,12 @@ _WHOLE: Final = frozenset({"snapshot", "zip"})
 
 
 def lost_state(folder: FolderReader, batch: int) -> str | None:
-    """Describe what of the state after a batch is gone, as part of a sentence; None where every store can be loaded.
+    """Describe which part of the state after a batch is lost, as part of a sentence; None if every store can be loaded.
 
-    Without `commits/<batch>` Spark loads what is named by its version alone.
+    Without `commits/<batch>` Spark loads the files whose names contain only the version.
 
     Raises:
-        StorageError: `commits/<batch>` cannot be read, and files of the state have names that it would say.
+        StorageError: `commits/<batch>` cannot be read, and the state has files with unique ids, which only it names.
     """
     version = batch + 1
     stores: defaultdict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -60,7 +60,7 @@ def lost_state(folder: FolderReader, batch: int) -> str | None:
 
 
 def lost_commits(folder: FolderReader, lost: range) -> Iterator[Problem]:
-    """Judge commits that are lost before a planned batch: without one Spark does not find state that only it names."""
+    """Report commits that are lost before a planned batch: Spark cannot find state that only a commit names."""
     if not lost:
         return
     first, last = lost[0], lost[-1]

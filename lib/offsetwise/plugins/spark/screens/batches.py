@@ -44,7 +44,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Where one partition ends in two batches; None in the one that does not name it."""
+    """The ends of one partition in two batches; None if a batch does not name it."""
 
     lane: Lane
     first: int | None
@@ -52,7 +52,7 @@ class Moved:
 
     @property
     def moved(self) -> int | None:
-        """How far; negative is back."""
+        """The difference; negative if it went back."""
         return None if self.first is None or self.second is None else self.second - self.first
 
 
@@ -290,11 +290,11 @@ _BATCHES: Final[Columns[BatchFact]] = (
 _IN_SHARDS: Final[Columns[BatchFact]] = tuple(
     column for column in _BATCHES if column.name not in ("records", "end offset", "note")
 )
-"""Of shards, whose sequence numbers tell no number of records."""
+"""Columns for shards, whose sequence numbers do not count records."""
 
 
 def moved(history: History, first: int, second: int) -> list[Moved]:
-    """Return where every partition ends in two batches, and how far it moved; those that moved most first.
+    """Return where every partition ends in two batches; those that moved most first.
 
     Args:
         history: The batches.
@@ -314,7 +314,7 @@ def moved(history: History, first: int, second: int) -> list[Moved]:
 
 
 def changed_pairs(first: Sequence[tuple[str, str]], second: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    """Return the recorded configuration that differs between two batches; an absent one is `(not set)`."""
+    """Return the recorded configuration that differs between two batches; an absent value is `(not set)`."""
     before, after = dict(first), dict(second)
     return [
         (key, before.get(key, "(not set)"), after.get(key, "(not set)"))

@@ -53,7 +53,7 @@ _PARTITION_ROWS: Final[Columns[tuple[StoreRows, int, int]]] = (
     Column("partition", lambda row: row[1]),
     Column("rows", lambda row: row[2]),
 )
-"""A store that was counted, a partition of it, and its rows; 0 where it has none."""
+"""A store that was counted, a partition of it, and its rows; 0 if it has none."""
 _OFFER: Final = blocks.Offer(
     what="the rows of the state stores",
     why="Spark starts if it does not run yet, and reads every state store of the last committed batch with its own "
@@ -145,7 +145,7 @@ def _metrics(read: CheckpointReading) -> None:
 
 
 def _again(shown: Checkpoint) -> Iterator[Card]:
-    """Count what a restart reads again; of shards nothing, because sequence numbers tell no number of records."""
+    """Yield the number of records that a restart reads again; nothing for shards, whose records cannot be counted."""
     if not in_shards(shown):
         says = "Records between the committed and the planned end, added up."
         yield counted("Read again on restart", again_on_restart(shown), says, Tone.CAREFUL)
@@ -181,7 +181,7 @@ def seems_running(reading: CheckpointReading) -> str | None:
 
 
 def is_copy(reading: CheckpointReading) -> bool:
-    """Whether its files were copied: then their times tell nothing about a query."""
+    """Return whether its files were copied: then their times tell nothing about a query."""
     planned = next(
         (
             batch

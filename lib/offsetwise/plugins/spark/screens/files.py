@@ -17,7 +17,7 @@ from offsetwise.plugins.spark.engine.offset_log import OffsetFile
 from offsetwise.wording import clock, many, number
 
 _LONG: Final = 4_000
-"""Characters of a file above which it is shown in a box that scrolls."""
+"""Characters of a file above which it is shown in a scrolling box."""
 _OFFSETS: Final[Columns[tuple[str, str, int, int]]] = (
     Column("topic", lambda row: row[1]),
     table.partition(lambda row: row[2]),
@@ -81,7 +81,7 @@ def _raw(file: RawFile[Any]) -> None:
     if file.data is None:
         st.markdown(f":gray[{sentence(file.problem or 'It cannot be read.')}]")
         return
-    # A box that scrolls is out of the keyboard's reach, so only a long file gets one.
+    # The keyboard cannot scroll a box, so only a long file gets one.
     st.code(file.text, language=None, wrap_lines=True, height=460 if len(file.text) > _LONG else "content")
     if file.cut:
         st.markdown(f":gray[Its first {SHOWN_BYTES:,} bytes. The download has all.]")

@@ -1,4 +1,4 @@
-"""Stepping through the batches: what the checkpoint holds at each moment, and what a failure right then re-reads."""
+"""Stepping through the batches: the checkpoint's content at each moment, and what a failure then would read again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from offsetwise.wording.verdicts import Tone
 
 NAMED_LANES: Final = 3
 StandingLane = tuple[Lane, int | None, int | None]
-"""A partition, where it resumes, and until where it is planned; None where that is not known."""
+"""A partition, where it resumes, and up to where it is planned; None if it is not known."""
 _STANDING: Final[Columns[StandingLane]] = (
     Column("topic", lambda row: row[0].topic),
     table.partition(lambda row: row[0].partition),
@@ -98,7 +98,7 @@ def _in_shards(shown: Checkpoint) -> None:
 
 
 def _choose(reading: sources.Reading, names: list[str]) -> Scope | None:
-    """Draw what leads from step to step, and the choice of a topic; give that, None where no Kafka topic is known."""
+    """Draw the buttons from step to step, and the choice of a topic; return that, None if there is no Kafka topic."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         index = _step_index(names)
         st.button(
@@ -185,7 +185,7 @@ def holds(history: History, moment: BatchMoment) -> str:
 
 
 def fails(history: History, moment: BatchMoment, at: BatchStanding) -> tuple[Tone, str, str]:
-    """Describe what a failure right then would read again: tone, the answer, and its details."""
+    """Describe what a failure at that moment would read again: tone, the answer, and its details."""
     if moment.row is None:
         return Tone.RIGHT, "A failure right then reads nothing twice.", "Batch 0 starts at the initial offsets."
     batch = history.batches[moment.row].id
@@ -231,7 +231,7 @@ def takeaway(history: History, moment: BatchMoment, at: BatchStanding, lanes: sl
 
 
 def _unfiled(history: History, row: int) -> str | None:
-    """Describe which batches may have run after a commit without leaving a file; None where nothing points to any."""
+    """Describe which batches may have run after a commit without leaving a file; None if nothing points to any."""
     batch = history.batches[row].id
     after = history.batches[row + 1].id if row + 1 < len(history.batches) else None
     if after is not None and after > batch + 1:
@@ -264,11 +264,11 @@ def _spans(history: History, at: BatchStanding) -> str:
 
 
 def lanes_of(history: History, at: BatchStanding, indexes: Sequence[int], first: int) -> list[StandingLane]:
-    """Return what stands behind the picture of a step: one row per drawn partition.
+    """Return the data behind the chart of a step: one row per drawn partition.
 
     Args:
         history: The batches.
-        at: The standing of a range of lanes that begins at `first`.
+        at: The state of a range of lanes that begins at `first`.
         indexes: The lanes, counted within that range.
         first: See `at`.
     """

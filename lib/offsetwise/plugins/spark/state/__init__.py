@@ -1,1 +1,1 @@
-"""The rows that stateful queries of Spark keep."""
+"""The rows in the state stores of Spark's stateful queries."""

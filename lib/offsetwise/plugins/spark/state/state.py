@@ -1,7 +1,7 @@
-"""How many rows each state store of a Spark query holds, by Spark's own `state-metadata` and `statestore` readers.
+"""Counts the rows of each state store of a Spark query with Spark's own `state-metadata` and `statestore` readers.
 
-They read a checkpoint and write nothing into it. Which checkpoints they can read depends on the Spark that runs them:
-what one cannot read is said, store by store. Keys and values stay in Spark; only their number and their types come out.
+They read a checkpoint and write nothing into it. Which checkpoints they can read depends on the Spark that runs them: a
+store that cannot be read is reported. Keys and values stay in Spark; only their number and their types are returned.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def read_state_rows(
 
     Args:
         spark: A session, classic or Connect.
-        path: The checkpoint's folder as Spark spells it; see `spark_state_path`.
+        path: The checkpoint's folder as Spark spells it; see `spark_path`.
         checkpoint: The same checkpoint, as it was read here.
-        progress: Told each step; whatever it raises stops the job that runs.
+        progress: Called at each step; an exception from it stops the running job.
 
     Raises:
-        CheckpointError: It keeps no state, no batch is committed, or its state stores are not Spark's own.
-        SparkError: Spark cannot read what the checkpoint says about its state, or finds nothing. A single store that
-            cannot be read is a `problem` of that store.
+        CheckpointError: It has no state, no batch is committed, or its state stores are not Spark's own.
+        SparkError: Spark cannot read the checkpoint's state metadata, or finds none. A single store that cannot be read
+            is a `problem` of that store.
     """
     kind, batch = check_state(checkpoint)
     before = spark.conf.get(FORMAT, None)
@@ -87,10 +87,10 @@ def read_state_rows(
 
 
 def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
-    """Describe what keeps the state and which batch left it, if Spark's own readers can be asked at all.
+    """Return the kind of state store and the batch to read, if Spark's own readers can read the state.
 
     Raises:
-        CheckpointError: They cannot.
+        CheckpointError: They cannot read it.
     """
     if not spark_details(checkpoint).state:
         raise CheckpointError(
@@ -116,7 +116,8 @@ def check_state(checkpoint: Checkpoint) -> tuple[str, int]:
 
 def _listed(spark: SparkSession, path: str, uri: str, progress: Progress) -> list[Row]:
     try:
-        # State is read through a coordinator, which since Spark 4.1 only a session that was asked for queries starts.
+        # State is read through a coordinator, which since Spark 4.1 a session starts only when its queries are
+        # accessed.
         _ = spark.streams.active
         metadata = spark.read.format("state-metadata").load(path)
         stores = interruptible(spark, metadata.collect, _reporter(progress, 0, 1, "list the state stores"))
@@ -159,7 +160,7 @@ def _counted(spark: SparkSession, path: str, row: Row, batch: int, watch: Callab
 
 
 def _store(spark: SparkSession, path: str, row: Row, batch: int) -> DataFrame:
-    """Return the rows of one store as that batch left it: key struct, value struct, partition_id int; none is null."""
+    """Return the rows of one store after a batch: key struct, value struct, partition_id int; none is null."""
     return (
         spark.read.format("statestore")
         .option("operatorId", row.operatorId)

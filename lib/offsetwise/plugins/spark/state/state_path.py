@@ -1,4 +1,4 @@
-"""Where Spark's own state readers may look: the path as Spark spells it, held to the same roots as everything else."""
+"""The paths for Spark's own state readers: spelled as Spark does, and within the same roots as every other path."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _UNCHANGED: Final = "/:@!$&'()*+,;=-._~"
 def spark_path(uri: str, *, roots: Sequence[str] | None = None) -> str:
     """Return a checkpoint's folder as Spark's `state-metadata` and `statestore` sources take it.
 
-    Spark opens the files itself, so links are looked at before: what it would follow must lie inside the roots.
+    Spark opens the files itself, so links are checked first: their targets must be inside the roots.
 
     Raises:
-        OutsideRootsError: The folder, or something it links to, leaves the roots.
+        OutsideRootsError: The folder, or the target of a link in it, leaves the roots.
         StorageError: Spark would read another path than this one, or the folder cannot be listed.
     """
     tree = open_tree(uri, roots=roots)
     location = tree.location
-    # Spark takes the text for a URI and escapes it once more: it would look into a folder of another name.
+    # Spark takes the text for a URI and escapes it once more: it would open a folder with another name.
     if _escaped(location.path):
         raise StorageError(
             f"{uri}: expected a path that Spark's state reader spells as it is, found one with spaces or special "

@@ -1,8 +1,8 @@
-"""Other numbers in an offset file, everything else byte for byte.
+"""Replaces numbers in an offset file; everything else stays byte for byte.
 
-The numbers (and topic names, where topics are renamed) are replaced in the text, because Spark compares offsets as
-text and keeps a metadata line with keys of its own. What was made is parsed again with the reader that finds positions,
-and refused unless exactly the intended numbers changed.
+The numbers (and topic names, if topics are renamed) are replaced in the text, because Spark compares offsets as text
+and keeps a metadata line with keys of its own. The result is parsed again with the reader of positions, and refused
+unless exactly the intended numbers changed.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def edit_offsets(data: bytes, moves: Mapping[str, Iterable[Move]], *, subject: s
     Args:
         data: The file.
         moves: By source id. Sources that are not named stay byte for byte.
-        subject: What to call the file in errors.
+        subject: Name of the file in errors.
 
     Raises:
-        ApplyError: A number is not the expected one, a partition has no place to go, or the result cannot be proven.
+        ApplyError: A number is not the expected one, a partition has no target, or the result cannot be proven.
     """
     try:
         before = parse_offsets(data)
@@ -85,7 +85,7 @@ def edit_initial(data: bytes, source: str, moves: Iterable[Move], *, subject: st
     before, stumble = parse_initial_offsets(data)
     if stumble is not None or before.damage is not None:
         raise refused(subject, f"initial offsets, found them unusable: {stumble or before.damage}")
-    # The byte before the version may be any: Spark's reader drops it unseen.
+    # The byte before the version may be any: Spark's reader skips it.
     start = data.index(b"{", 1)
     offset, changes, line = _edit_line(replace(before, id=source), data[start:].decode("utf-8"), tuple(moves), subject)
     edited = data[:start] + line.encode("utf-8")
@@ -174,7 +174,7 @@ class _Topic:
     partitions: tuple[tuple[int, int, int, int], ...]
     """(partition, number, start, end)."""
     end: int
-    """Behind its last partition."""
+    """End of its last partition."""
 
 
 def _scan(text: str, subject: str) -> list[_Topic]:
@@ -218,7 +218,7 @@ def _expect(token: tuple[str, int, int], expected: str, subject: str) -> None:
 
 
 def line_spans(text: str, version: int, ids: list[str]) -> dict[str, tuple[int, int]]:
-    """Return where each source's text stands, between line ends and behind a v2 id."""
+    """Return the range of each source's text, between line ends and after a v2 id."""
     starts = [0]
     ends: list[int] = []
     for matched in _LINE_END.finditer(text):

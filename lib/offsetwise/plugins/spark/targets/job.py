@@ -1,7 +1,7 @@
-"""Whether a running query of Spark began from the checkpoint that a plan wrote, by its REST API or its event log.
+"""Checks whether a running Spark query began from the checkpoint that a plan wrote, by its REST API or its event log.
 
-The query's id stands in the checkpoint. A copy has the id of the original, so the id alone shows nothing: the event log
-says at which offsets the first batch began; by REST, which names only the batch, the copy must have the files of it.
+The checkpoint contains the query's id. A copy has the id of the original, so the id alone proves nothing: the event log
+records at which offsets the first batch began; by REST, which names only the batch, the copy must have its files.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _start(starts: tuple[object, ...], position: PlannedPosition) -> object:
 
 
 def _on_the_folder(step: ReceiptStep, run: QueryRun, readers: Readers) -> Judgement:
-    """Judge by the files that the newest batch left behind: a batch is written down before it is run."""
+    """Judge by the files of the newest batch: a batch is written to the log before it runs."""
     newest = run.newest_batch
     planned, committed = f"offsets/{newest}", f"commits/{newest}"
     files = readers.files(step.place, (planned, committed))

@@ -1,7 +1,7 @@
-"""How Spark queries move.
+"""Rules for migrating Spark queries.
 
-What an unedited start does is the table in `spec/spark-checkpoints.md`, "Restart", for `failOnDataLoss=true`, Spark's
-default.
+The behaviour of an unedited start is the table in `spec/spark-checkpoints.md`, "Restart", for `failOnDataLoss=true`,
+Spark's default.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BEGINS: Final = "The query starts"
 
 
 def _predict(comparison: Comparison, rows: Rows) -> Prediction:
-    """Return what an unedited start does. An exception stops the query before it can skip anything."""
+    """Return the effect of an unedited start. An exception stops the query before it can skip anything."""
     fails = _exception(comparison, rows)
     wrong = damage(rows, _BEGINS)
     if fails:
@@ -62,7 +62,7 @@ def _predict(comparison: Comparison, rows: Rows) -> Prediction:
 
 
 def _exception(comparison: Comparison, rows: Rows) -> str:
-    """Return whether the query fails, and what it leaves behind; empty where it does not."""
+    """Describe why the query fails, and its state afterwards; empty if it does not fail."""
     renamed = next((row for row in rows if row.new_topic != row.topic), None)
     beyond = next((row for row in rows if row.new.hw is not None and row.restart[-1].old > row.new.hw), None)
     starts = ((row, row.new.log_start) for row in rows)
@@ -115,7 +115,7 @@ def _option(plan: Plan) -> str:
 
 
 def _draft(text: str, message: str) -> str:
-    """Wrap the JSON so that Spark fails at it, as it should: nobody agreed to these offsets."""
+    """Wrap the JSON of a draft so that Spark fails on it: nobody approved these offsets."""
     return json.dumps({message: json.loads(text)}, separators=(",", ":"))
 
 
@@ -163,7 +163,6 @@ _STARTING_OFFSETS: Final = Way(
     engine="spark",
 )
 def children_at_now(case: MigrationCase) -> Iterator[str]:
-    """Shards were made while the query was down, which begin where its option `startingposition` says, LATEST too."""
     results = {(pair.old_name, shard.partition) for pair in case.topics if pair.old for shard in pair.old.shards}
     new = [row for row in case.rows if row.old_offset is None and (row.topic, row.partition) in results]
     if new:
@@ -188,7 +187,6 @@ def children_at_now(case: MigrationCase) -> Iterator[str]:
     engine="spark",
 )
 def closed_shard_dropped(case: MigrationCase) -> Iterator[str]:
-    """The awslabs connector takes a closed shard of its checkpoint for finished, from 2.0 on."""
     if case.checkpoint is None or not any(f"/{AWSLABS_ENDS}/" in path for path, _ in case.checkpoint.pins):
         return
     for problem in case.old.problems:

@@ -2,7 +2,8 @@
 
 The operator has no field for a checkpoint or for Kafka: a query names both in its code. So the driver gets both in its
 environment. `spark.sql.streaming.checkpointLocation` is not set: it is the folder above the checkpoints of all named
-queries, an option in the code wins over it, and a query without a name would begin anew in a folder with a random name.
+queries, an option in the code takes precedence over it, and a query without a name would begin in a new folder with a
+random name.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ def _spec(deployment: Deployment, digest: str) -> Body:  # noqa: ARG001 - as eve
     environment = {deployment.checkpoint_env: deployment.uri}
     if deployment.servers is not None:
         environment[deployment.servers_env] = deployment.servers
-    # A map, whose other keys a merge leaves as they are; it would replace `arguments` and `driver.env` whole.
+    # A map, whose other keys a merge keeps; it would replace `arguments` and `driver.env` as a whole.
     conf = {f"spark.kubernetes.driverEnv.{name}": value for name, value in environment.items()}
     return {"sparkConf": conf, "suspend": False}
 

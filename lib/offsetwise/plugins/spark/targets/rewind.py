@@ -21,12 +21,12 @@ from offsetwise.ports.stream import is_compared
 
 
 def rewound(checkpoint: Checkpoint, batch: int, *, files: tuple[tuple[str, str], ...] = ()) -> Checkpoint:
-    """Take a checkpoint's positions back to the end of an earlier batch.
+    """Move a checkpoint's positions back to the end of an earlier batch.
 
-    What it says about its last batches stays: it is still the checkpoint that must not move on.
+    The recorded last batches stay: this is still the checkpoint that must not advance.
 
     Args:
-        checkpoint: As it stands.
+        checkpoint: The checkpoint as it is.
         batch: The batch to go back to.
         files: (relative path, SHA-256 in hex) of the files that the batch's positions were read from.
 

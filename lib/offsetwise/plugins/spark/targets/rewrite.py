@@ -1,9 +1,9 @@
-"""Which files of a Spark checkpoint a plan changes, and how: decided and proven before anything is written.
+"""Decides which files of a Spark checkpoint a plan changes, and how, and proves it before anything is written.
 
 Rules: `spec/spark-checkpoints.md`, "Writing: four ways", A. The restart batch's file gets the new positions, a pending
 batch's file both its ends, and the file before a committed restart batch the same positions as the restart batch,
-because Spark reads it too. Later batches are dropped where the plan goes back, and with them the state that they made:
-Spark would otherwise take a snapshot of the old life for one of the new life once it counts up to its version again.
+because Spark reads it too. If the plan goes back, later batches are dropped, and with them their state: once Spark
+counts up to its version again, it would take the old snapshot for a new one.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _NO_STATE: Final = frozenset({"state"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRewrite(Edits):
     batch: int | None
-    """The batch that the job goes on after; None where it starts from the initial offsets."""
+    """The batch after which the job continues; None if it starts from the initial offsets."""
     pending: int | None
     """The batch that runs again."""
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
-        """Return the files as a receipt names them, and the commit that only a later run can make; see `Edits`."""
+        """Return the files as a receipt names them, and the commit that only a later run can write; see `Edits`."""
         files = Edits.written(self, kept_in=kept_in)
         path = f"commits/{self.pending}"
         return files if self.pending is None or path in self.dropped else (*files, WrittenFile(path=path, sha256=None))
@@ -59,12 +59,12 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> CheckpointRe
     Args:
         plan: The plan.
         folder: The checkpoint it was drafted from.
-        young_s: How long a pending batch must have been left alone, in seconds.
+        young_s: Minimum age of a pending batch in seconds; a younger one may be running.
 
     Raises:
         StalePlanError: The checkpoint is not as it was when the plan was drafted.
         RunningQueryError: A query seems to run on it.
-        ApplyError: The plan does not fit it, or the state that it needs is not there.
+        ApplyError: The plan does not fit it, or the state that it needs is missing.
         StorageError: It cannot be read.
     """
     required = requirement(plan)
@@ -98,17 +98,16 @@ def rewrite(plan: Plan, folder: FolderReader, *, young_s: float) -> CheckpointRe
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
     batch: int | None
-    """Its end is where reading goes on; None for the initial offsets."""
+    """Reading resumes at its end; None for the initial offsets."""
     pending: int | None
     """The batch that runs again."""
     previous: int | None
-    """The file before, which Spark reads too when the batch is committed."""
+    """The file before, which Spark reads too if the batch is committed."""
     drop_above: int | None = None
-    """Batches above are dropped; None where none is."""
+    """Later batches are dropped; None if none are."""
 
 
 def _repaired(plan: Plan, folder: FolderReader) -> Repaired | None:
-    """Decide the plan's repair again; None where it has none."""
     if plan.repair is None:
         return None
     try:
@@ -121,7 +120,7 @@ def _repaired(plan: Plan, folder: FolderReader) -> Repaired | None:
 
 
 def _newest_kept(folder: FolderReader, target: _Target) -> Iterator[FileEdit]:
-    """Return the newest batch of a copy as it is: a receipt that names it tells whether a query has run since."""
+    """Yield the newest batch of a copy unchanged: with it in the receipt, a later run of a query can be detected."""
     newest = target.batch if target.pending is None else target.pending
     if newest is not None:
         path = f"offsets/{newest}"
@@ -171,7 +170,7 @@ def _target(plan: Plan, logs: Logs, restart: Restart) -> _Target:
             drop_above=-1 if restart.starts_after is None else restart.starts_after,
         )
     ends = (point.batch for position in plan.positions for point in position.restart[1:])
-    # Of shards the ends need not be recorded: then the batch is read to wherever they end.
+    # For shards the ends need not be recorded: then the batch reads up to wherever they end.
     if not has_opaque_positions(plan) and restart.reruns not in ends:
         raise unfit(
             f"both ends of batch {restart.reruns}, which is planned and not committed, found in the plan only its start"
@@ -227,7 +226,7 @@ def _starts(plan: Plan) -> dict[str, tuple[Move, ...]]:
 
 
 def _ends(plan: Plan, pending: int) -> dict[str, tuple[Move, ...]]:
-    """Return the ends of the pending batch; a partition that is new gets its start, so the batch has none of it."""
+    """Return the ends of the pending batch; a new partition ends at its start, so the batch reads nothing from it."""
     results: defaultdict[str, list[Move]] = defaultdict(list)
     for position in plan.positions:
         points = [point for point in position.restart[1:] if point.batch == pending]
@@ -328,7 +327,7 @@ def _prove(plan: Plan, folder: FolderReader, rewrite: CheckpointRewrite, target:
 
 
 def foreign(plan: Plan, folder: FolderReader) -> str | None:
-    """Explain why a checkpoint is not one that a plan edited, or copied and edited; None where it is.
+    """Explain why a checkpoint is not one that a plan edited, or copied and edited; None if it is.
 
     Raises:
         OffsetwiseError: It cannot be read.
@@ -347,7 +346,7 @@ def foreign(plan: Plan, folder: FolderReader) -> str | None:
 
 
 def _elsewhere(plan: Plan, read: Checkpoint, pending: int | None) -> str | None:
-    """Describe where a checkpoint restarts elsewhere than planned; None where it does not."""
+    """Describe a partition that would not restart as planned; None if there is none."""
     shards = has_opaque_positions(plan)
     results = {
         (source.id, position.topic_partition): (position.offset, position.planned_offset)

@@ -1,4 +1,4 @@
-"""Sinks that remember the batch ids of a query, and what they do where the ids begin again."""
+"""Sinks that remember the batch ids of a query, and the effect if the ids begin again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from offsetwise.findings.register import Stage, finding
 from offsetwise.model import Problem, Severity
 
 BATCH_ID_SINKS: Final = frozenset({"file", "parquet", "json", "csv", "orc", "delta", "iceberg", "hudi", "foreachbatch"})
-"""Sinks that ignore a batch id they have seen, or that people make so."""
+"""Sinks that ignore a batch id they have recorded, or that users make so."""
 _STATE_SINK: Final = "State `sink` of the checkpoint's job in the migration file."
 _REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit a copy of the checkpoint."
 
@@ -26,7 +26,6 @@ _REWOUND: Final = "Take the sink back too and state it (--sink-rewound), or edit
     engine="spark",
 )
 def sink_batch_ids(case: MigrationCase) -> Iterator[str]:
-    """The sink knows the batch ids it has taken."""
     if case.checkpoint is None or case.job.sink is None or case.job.sink.casefold() not in BATCH_ID_SINKS:
         return
     committed = case.checkpoint.details.progress.committed
@@ -38,11 +37,11 @@ def sink_batch_ids(case: MigrationCase) -> Iterator[str]:
 
 
 def batch_ids(job: JobTraits, *, sink_rewound: bool, what: str) -> Iterator[Problem]:
-    """Yield what a sink that remembers batch ids does where they begin again.
+    """Yield the effect on a sink that remembers batch ids if they begin again.
 
     Args:
-        job: What is stated.
-        sink_rewound: Whether the sink is taken back with the job.
+        job: The job's stated traits.
+        sink_rewound: Whether the sink is rewound with the job.
         what: Why they begin again, as the beginning of a sentence.
     """
     if sink_rewound:

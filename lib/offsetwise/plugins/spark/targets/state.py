@@ -11,10 +11,10 @@ from offsetwise.storage.folders import FolderReader
 
 
 def refuse_running(checkpoint: Checkpoint, folder: FolderReader, pending: int | None, young_s: float) -> None:
-    """Go on only if no query seems to run on the checkpoint.
+    """Require that no query seems to run on the checkpoint.
 
     Raises:
-        RunningQueryError: One does, or may.
+        RunningQueryError: A query runs, or may run.
     """
     for problem in checkpoint.problems:
         if problem.code == reader_suspected.code:
@@ -33,10 +33,10 @@ def refuse_running(checkpoint: Checkpoint, folder: FolderReader, pending: int | 
 
 
 def require_state(folder: FolderReader, batch: int) -> None:
-    """Go on only if every store can be loaded as it was after a batch.
+    """Require that every store can be loaded as it was after a batch.
 
     Raises:
-        ApplyError: One cannot.
+        ApplyError: A store cannot be loaded.
     """
     lost = lost_state(folder, batch)
     if lost is not None:

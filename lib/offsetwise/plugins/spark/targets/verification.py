@@ -22,18 +22,18 @@ from offsetwise.model import (
 from offsetwise.plugins.spark.engine.offset_log import GarbledError, parse_offsets
 
 _INITIAL: Final = -1
-"""Stands where a batch would, for a job that begins at its initial offsets."""
+"""Batch number of a job that begins at its initial offsets."""
 
 
 def began(plan: Plan, step: ReceiptStep, readers: Readers, uri: str, *, fresh: bool) -> list[Seen]:
-    """Hold a checkpoint of the new job against the plan.
+    """Compare a checkpoint of the new job with the plan.
 
     Args:
-        plan: What was approved.
-        step: What was written.
+        plan: The approved plan.
+        step: The written target.
         readers: Reads the checkpoint anew.
-        uri: The checkpoint: what was written itself, or one that the job made from it.
-        fresh: Whether the job begins at initial offsets, in a query of its own.
+        uri: The checkpoint: the written one, or one that the job created from it.
+        fresh: Whether the job begins at initial offsets, as a new query.
     """
     reading = readers.with_times(uri)
     required = plan.requirements.checkpoint
@@ -61,12 +61,12 @@ def began(plan: Plan, step: ReceiptStep, readers: Readers, uri: str, *, fresh: b
 
 
 def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Hold a file of starting offsets against the plan, and the checkpoint of the new query, where one is given.
+    """Compare a file of starting offsets with the plan, and the checkpoint of the new query, if one is given.
 
     Args:
-        plan: What was approved.
-        step: What was written.
-        data: The file: one line of an offset log, whose reader finds the numbers.
+        plan: The approved plan.
+        step: The written target.
+        data: The file: one line of an offset log, whose reader parses it.
         readers: Reads the checkpoint anew.
         checkpoint: The checkpoint.
     """
@@ -107,9 +107,9 @@ def _start(reading: CheckpointReading, batch: Batch | None) -> dict[str, Places]
 class _History:
     begins: int
     start: Mapping[str, Places] | None
-    """By source id; None where the file is not retained any more."""
+    """By source id; None if the file is no longer retained."""
     batches: tuple[tuple[Batch, Mapping[str, Places]], ...]
-    """Those after it, ascending, each with its ends by source id."""
+    """The batches after it, ascending, each with its ends by source id."""
     uri: str
     problems: tuple[str, ...]
 

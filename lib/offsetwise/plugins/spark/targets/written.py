@@ -14,10 +14,10 @@ LOGS: Final = ("offsets", "commits")
 
 
 def later_batch(step: ReceiptStep, names: Names) -> str | None:
-    """Return a file of a batch newer than any that a step left there; None where there is none.
+    """Return a file of a batch newer than any that a step wrote; None if there is none.
 
     Args:
-        step: What was written.
+        step: The written target.
         names: The names in `offsets` and `commits`.
     """
     batches = [int(file.path[8:]) for file in step.files if file.sha256 is not None and _PLANNED.fullmatch(file.path)]
@@ -30,7 +30,7 @@ def later_batch(step: ReceiptStep, names: Names) -> str | None:
 
 
 def ran_since(step: ReceiptStep, names: Names) -> str | None:
-    """State that a query has run on a checkpoint since a step wrote it; None where its logs show none."""
+    """Describe a file that shows that a query has run on a checkpoint since a step wrote it; None if there is none."""
     later = later_batch(step, names)
     return None if later is None else f"a query has run on it since: {later} is there."
 
@@ -40,7 +40,7 @@ def ran_in_folder(step: ReceiptStep) -> str | None:
 
 
 def batch_guard(step: ReceiptStep) -> str:
-    """Return the file that guards a checkpoint while a step is undone: newer than any batch that the step knows."""
+    """Return the path of the guard while a step is undone: newer than any batch that the step knows."""
     known = [int(file.path[8:]) for file in step.files if _PLANNED.fullmatch(file.path)]
     return f"offsets/{max(known, default=-1) + 1}"
 

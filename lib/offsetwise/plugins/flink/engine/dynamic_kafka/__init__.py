@@ -1,1 +1,1 @@
-"""What Flink's DynamicKafkaSource keeps of several clusters."""
+"""The state of Flink's DynamicKafkaSource, which reads several clusters."""

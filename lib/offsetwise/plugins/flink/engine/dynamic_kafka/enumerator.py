@@ -1,4 +1,4 @@
-"""What the coordinator of Flink's DynamicKafkaSource keeps: its streams, and an enumerator for each cluster.
+"""The coordinator state of Flink's DynamicKafkaSource: its streams, and an enumerator for each cluster.
 
 Format: `DynamicKafkaSourceEnumStateSerializer` of flink-connector-kafka, version 1 (3.4.0-1.20, 4.0.1-2.0), version 2
 (5.0.0-2.2) and version 3 (its main branch after 5.0.0, which also keeps the enumerators of removed clusters).
@@ -29,13 +29,13 @@ class StreamCluster(NamedTuple):
     cluster: str
     topics: tuple[Text, ...]
     servers: Text
-    """Its `bootstrap.servers`. After a restore they count until the service names other topics."""
+    """Its `bootstrap.servers`. After a restore they are used until the metadata service names other topics."""
 
 
 class ClusterEnumerator(NamedTuple):
     cluster: str
     size_at: int
-    """Where the four bytes of its length are."""
+    """Offset of its length, four bytes."""
     splits: tuple[Split, ...]
     discovered: bool
     """Whether its first discovery is known to be finished."""
@@ -44,20 +44,20 @@ class ClusterEnumerator(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class DynamicEnumerator:
     version: int
-    """Of the enumerators of its clusters, as of a KafkaSource."""
+    """Version of its clusters' enumerators, as of a KafkaSource."""
     size_at: int
-    """Where the four bytes of the length of the whole are."""
+    """Offset of the length of the whole state, four bytes."""
     streams: tuple[StreamCluster, ...]
     clusters: tuple[ClusterEnumerator, ...]
     retained: tuple[ClusterEnumerator, ...]
-    """Of clusters that are no longer read."""
+    """Enumerators of clusters that are no longer read."""
 
 
 def read_dynamic_enumerator(cursor: Cursor) -> DynamicEnumerator:
-    """Read the state of a DynamicKafkaSource's coordinator, strictly.
+    """Parse the state of a DynamicKafkaSource's coordinator, strictly.
 
     Raises:
-        DamagedError: It is that of another source, or damaged.
+        DamagedError: It is of another source, or damaged.
     """
     size_at = cursor.at + 8
     written, inner = coordinator_body(cursor, lowest=1, highest=LAST_VERSION)

@@ -1,6 +1,6 @@
-"""What Flink's connectors for Kinesis and DynamoDB Streams keep in their state."""
+"""The state of Flink's connectors for Kinesis and DynamoDB Streams."""
 
 from typing import Final
 
 LEGACY_STATE: Final = "Kinesis-Stream-Shard-State"
-"""Of the legacy FlinkKinesisConsumer."""
+"""Name of the legacy FlinkKinesisConsumer's state."""

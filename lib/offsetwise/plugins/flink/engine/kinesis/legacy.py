@@ -37,19 +37,19 @@ _LEGACY_FIELDS: Final = (
     "startingSequenceNumber",
     "streamName",
 )
-"""Of `StreamShardMetadata`, by their names, as Kryo orders them."""
+"""The fields of `StreamShardMetadata`, in Kryo's order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyFields:
     shard: Mapping[str, str | None]
-    """The fields of `StreamShardMetadata` by their names, in Kryo's order."""
+    """The fields of `StreamShardMetadata` by name, in Kryo's order."""
     number_class: int
-    """The class of the sequence number: which id it has depends on what the job registers."""
+    """The class id of the sequence number: it depends on the classes that the job registers."""
     text: str
-    """The sequence number, or a word in its place."""
+    """The sequence number, or the sentinel used instead of one."""
     sub: int
-    """The user record inside the aggregate, below 0 where all of it is processed."""
+    """The user record inside the aggregate, negative if all of it is processed."""
 
     @property
     def hash(self) -> int:
@@ -63,10 +63,10 @@ class LegacyFields:
 
 
 def read_fields(cursor: Cursor) -> LegacyFields:
-    """Read one element of the legacy consumer's state, with a hash that is checked.
+    """Parse one element of the legacy consumer's state, and verify its hash.
 
     Raises:
-        DamagedError: It is no such element.
+        DamagedError: It is not such an element.
     """
     if cursor.byte("an element") != 2:
         raise DamagedError(cursor.byte_offset - 1, "expected an element of the legacy consumer, found another one")
@@ -90,10 +90,10 @@ def read_fields(cursor: Cursor) -> LegacyFields:
 
 
 def read_legacy(cursor: Cursor) -> ShardSplit:
-    """Read one element of the legacy consumer's state: the last processed record.
+    """Parse one element of the legacy consumer's state: the last processed record.
 
     Raises:
-        DamagedError: It is no such element.
+        DamagedError: It is not such an element.
     """
     byte_offset = cursor.byte_offset
     legacy_fields = read_fields(cursor)

@@ -1,6 +1,7 @@
-"""The shards of one source of a Flink job, from what its readers and its coordinator keep.
+"""The shards of one source of a Flink job, from the state of its readers and its coordinator.
 
-The readers' positions count. What the coordinator has handed out is older, and shards that it has not are nowhere else.
+The readers' positions are used. Those of assigned shards in the coordinator are older; unassigned shards are only
+there.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _BY_ITS_OWN_STREAM: Final = (
 
 
 def read_source(retained: SourceState) -> tuple[CheckpointSource, list[Problem]] | None:
-    """Return a source with its positions, and what is wrong with them; None where it is one of another connector.
+    """Return a source with its positions, and its problems; None if it is of another connector.
 
-    What cannot be relied on is left out.
+    Positions that cannot be relied on are left out.
     """
     legacy = retained.state == LEGACY_STATE
     splits, failed = read_each(retained.elements, read_legacy if legacy else read_split)
@@ -82,7 +83,7 @@ def _enumerator_or_error(coordinator: Cursor) -> ShardEnumerator | DamagedError:
 def _once(
     retained: SourceState, splits: Sequence[ShardSplit], problems: list[Problem]
 ) -> dict[tuple[str, str], ShardSplit]:
-    """Return the splits by shard; of one that stands there twice it is not known which counts."""
+    """Return the splits by shard, without duplicated ones: it is not known which of the two counts."""
     splits_by_key: dict[tuple[str, str], ShardSplit] = {}
     twice: dict[tuple[str, str], tuple[ShardSplit, ShardSplit]] = {}
     for split in splits:
@@ -108,7 +109,7 @@ def _held_against(
     *,
     complete: bool,
 ) -> list[Problem]:
-    """Hold the readers' shards against those that the coordinator has handed out: they are the same ones."""
+    """Compare the readers' shards with those that the coordinator has assigned, which should be the same."""
     problems: list[Problem] = []
     strange = sorted(observed - listed.keys())
     if strange:
@@ -156,7 +157,7 @@ def _together(retained: SourceState, splits: Sequence[ShardSplit]) -> list[Probl
         problems += stream_differs(retained.label, streams, _BY_ITS_OWN_STREAM)
     for stream in streams:
         mine = [split.shard for split in splits if split.key[0] == stream and split.kind == KINESIS]
-        # Part of a stream's shards is what is left of a restore with another stream, which is said above.
+        # A part of a stream's shards is left over from a restore with another stream, which is reported above.
         stream_problems = problems_of(mine, knows_children=True)
         problems += [problem for problem in stream_problems if len(streams) == 1 or problem.code != hash_range_gap.code]
     return problems

@@ -1,7 +1,7 @@
 """The splits of Flink's sources for Kinesis and DynamoDB Streams, and the state of their coordinators.
 
-Formats: `KinesisShardSplitSerializer` (0 to 2) and `KinesisStreamsSourceEnumeratorStateSerializer` (0, 1) of
-flink-connector-aws 5.0 to 6.0, `DynamoDbStreamsShardSplitSerializer` (0 to 2) of the same.
+Formats: `KinesisShardSplitSerializer` (0 to 2) and `KinesisStreamsSourceEnumeratorStateSerializer` (0, 1) of flink-
+connector-aws 5.0 to 6.0, `DynamoDbStreamsShardSplitSerializer` (0 to 2) of the same.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from offsetwise.plugins.kinesis.stream.spec import (
 
 LAST_SPLIT_VERSION: Final = 2
 NEW_SPLIT_VERSION: Final = 1
-"""Of splits that are made anew: KinesisStreamsSource 5.0.0 refuses a later one, and version 2 only adds whether a shard
-is finished, which none of these is."""
+"""Version of new splits: KinesisStreamsSource 5.0.0 refuses a later one, and version 2 only adds whether a shard is
+finished, which none of these is."""
 UNASSIGNED: Final = 1
 FINISHED: Final = 2
 KINESIS: Final = "kinesis"
@@ -46,7 +46,7 @@ _PLAIN: Final = re.compile(
     rb"([\x00\x01]?)",
     re.DOTALL,
 )
-"""A split of version 1 or 2 whose shards and records are numbered as AWS does it."""
+"""A split of version 1 or 2 with shards and records numbered as AWS does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +55,11 @@ class SplitFields:
     arn: str
     shard: str
     position: ShardPlace
-    """Where it is read on, finished or not."""
+    """Where reading resumes, finished or not."""
     parents: tuple[str, ...] = ()
     """In their order."""
     low: int | None = None
-    """The first hash key; None of version 0, as is the last one."""
+    """The first hash key; None in version 0, like the last hash key."""
     high: int | None = None
     finished: bool = False
 
@@ -71,9 +71,9 @@ class ShardSplit:
     byte_offset: int
     """Where it begins in its file."""
     fields: SplitFields | None = None
-    """None of other sources than KinesisStreamsSource."""
+    """None for other sources than KinesisStreamsSource."""
     status: int | None = None
-    """Whether it is assigned, as an enumerator keeps it; None where it does not say."""
+    """Whether it is assigned, as an enumerator records it; None if it does not."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -84,17 +84,17 @@ class ShardSplit:
 class ShardEnumerator:
     splits: tuple[ShardSplit, ...]
     of_kinesis: bool
-    """Whether it can be of no other source, though it has no split."""
+    """Whether it can only be of a Kinesis source, even without splits."""
     wrapped: int = 1
-    """The version of what Flink wraps it in."""
+    """Version of Flink's wrapper."""
     version: int = 1
     last: str | None = None
-    """The last shard seen; None where none was, and of other sources."""
+    """The last shard seen; None if there was none, and for other sources."""
     split_version: int = LAST_SPLIT_VERSION
 
 
 def read_split(cursor: Cursor) -> ShardSplit:
-    """Read one element of `SourceReaderState`, strictly: other sources use the same name.
+    """Parse one element of `SourceReaderState`, strictly: other sources use the same name.
 
     Raises:
         DamagedError: It is a split of another source, or damaged.
@@ -152,9 +152,9 @@ def _split(cursor: Cursor, version: int, byte_offset: int) -> ShardSplit:
 
 
 def _plain_split(cursor: Cursor, version: int) -> SplitFields | None:
-    """Read a split of KinesisStreamsSource as AWS numbers shards and records, without a call per field.
+    """Parse a split of KinesisStreamsSource with AWS's usual numbers, without a call per field.
 
-    None of everything else, damage included, which takes the careful way.
+    None for everything else, damage included, which is then parsed field by field.
     """
     match = _PLAIN.fullmatch(cursor.data, cursor.at, cursor.end)
     if match is None:
@@ -192,7 +192,7 @@ def _plain_arn(named: bytes) -> str | None:
 
 @lru_cache(maxsize=16)
 def _service(arn: str) -> str | None:
-    """Return the service that an ARN is of, which all splits of a source have in common; None of no ARN of a stream."""
+    """Return the service of an ARN, which all splits of a source share; None if it is not the ARN of a stream."""
     match = _ARN.fullmatch(arn)
     return None if match is None else match[1]
 
@@ -231,7 +231,7 @@ def _position(cursor: Cursor) -> ShardPlace:
 
 
 def _split_of_table(cursor: Cursor, version: int, byte_offset: int, shard: Shard) -> ShardSplit:
-    """Read the rest of a split of DynamoDB Streams. The children that version 2 keeps are passed over."""
+    """Parse the rest of a split of DynamoDB Streams. The children in version 2 are skipped."""
     kind, text = cursor.text("the kind of a position"), None
     if cursor.flag("whether a position has a marker") and cursor.flag("whether the marker is a sequence number"):
         text = cursor.text("a sequence number")
@@ -253,10 +253,10 @@ def _split_of_table(cursor: Cursor, version: int, byte_offset: int, shard: Shard
 
 
 def read_enumerator(cursor: Cursor) -> ShardEnumerator:
-    """Read the state of a coordinator.
+    """Parse the state of a coordinator.
 
     Raises:
-        DamagedError: It is that of another source, or damaged.
+        DamagedError: It is of another source, or damaged.
     """
     wrapped = cursor.int32("the version of a source's coordinator")
     if wrapped not in (0, 1):
@@ -333,10 +333,10 @@ def _hash(cursor: Cursor, what: str) -> int:
 
 
 def hash_of(cursor: Cursor, text: str | None, what: str) -> int | None:
-    """Return a hash key; None where there is none.
+    """Return a hash key; None if there is none.
 
     Raises:
-        DamagedError: The text is none.
+        DamagedError: The text is not a hash key.
     """
     key = None if text is None else hash_key(text)
     if text is not None and key is None:

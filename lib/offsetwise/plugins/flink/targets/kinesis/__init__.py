@@ -1,1 +1,1 @@
-"""The state of Flink's sources of Kinesis, written."""
+"""Edits of the state of Flink's Kinesis sources."""

@@ -1,7 +1,7 @@
-"""State of the legacy FlinkKinesisConsumer, turned into state of KinesisStreamsSource.
+"""Converts state of the legacy FlinkKinesisConsumer to state of KinesisStreamsSource.
 
-The new source reads nothing of what the legacy consumer kept. The numbers mean the same to both, so the operator gets
-splits and a coordinator that hold them, and everything else stays byte for byte. Pure.
+The new source cannot read the legacy consumer's state. The numbers mean the same to both, so the operator gets splits
+and a coordinator with them, and everything else stays byte for byte. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, Plac
 
 _ID_BYTES: Final = 16
 NOWHERE_ELSE: Final[Mapping[str, ShardPlace]] = {}
-"""Every shard begins where it is."""
+"""Every shard begins at its current position."""
 
 
 def converted(
@@ -32,18 +32,18 @@ def converted(
     arn: str,
     positions: Mapping[str, ShardPlace] = NOWHERE_ELSE,
 ) -> Piece:
-    """Return the operator of a legacy consumer as one of KinesisStreamsSource.
+    """Return the operator of a legacy consumer as that of a KinesisStreamsSource.
 
     Args:
         entry: The operator.
-        metadata: All that its file says.
+        metadata: The parsed metadata file.
         opened: The bytes of its state.
-        arn: Of the stream that it reads: the legacy consumer names it without region and account.
-        positions: Where shards begin, by their id; one that is not there begins where it is.
+        arn: ARN of the stream: the legacy consumer names it without region and account.
+        positions: Where shards begin, by their id; the others begin at their current positions.
 
     Raises:
-        DamagedError: Its state is.
-        NotEditableError: The new source could not go on from it.
+        DamagedError: Its state is damaged.
+        NotEditableError: The new source could not resume from it.
     """
     if entry.coordinator is not None:
         raise _has_more(entry)
@@ -63,17 +63,17 @@ def converted(
 
 
 def anew(entry: OperatorEntry, metadata: Metadata, opened: Opened, splits: Splits, *, state: str) -> Piece:
-    """Return the operator of a source as one of KinesisStreamsSource with other splits and a coordinator of its own.
+    """Return the operator of a source as that of a KinesisStreamsSource with other splits and a new coordinator.
 
     Args:
         entry: The operator.
-        metadata: All that its file says.
+        metadata: The parsed metadata file.
         opened: The bytes of its state.
-        splits: What it shall have.
-        state: The name of the state that its readers keep, beside which they have none.
+        splits: The new splits.
+        state: The name of its readers' state, the only one they may have.
 
     Raises:
-        NotEditableError: It has more, or a split cannot hold its position.
+        NotEditableError: It has other state, or a split cannot express its position.
     """
     if any(_keeps_more(subtask, state) for subtask in entry.subtasks):
         raise _has_more(entry)

@@ -24,7 +24,7 @@ def converted_metadata(plan: Plan, contents: Mapping[str, bytes], *, uri: str) -
 
     Args:
         plan: Its sources are legacy consumers.
-        contents: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
+        contents: `_metadata`, and the state files of sources and sinks in its folder.
         uri: The savepoint, for errors.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Other positions in the state of Flink's sources of Kinesis. Pure: bytes in, bytes out."""
+"""Replaces positions in the state of Flink's Kinesis sources. Pure: bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ShardMove(OfTwins):
     partition: int
     """The number in the shard's id."""
     old: ShardPlace
-    """What must stand there."""
+    """The expected current position."""
     new_topic: str
     new: ShardPlace
 
@@ -48,12 +48,12 @@ ShardMoves = Mapping[TopicPartition, ShardMove]
 
 
 def rewrite_of(moves: ShardMoves, *, legacy: bool, added: Sequence[SplitFields] = ()) -> Rewrite:
-    """Return how the state of one source becomes that with other positions.
+    """Return the edits of one source's state.
 
     Args:
         moves: All its shards.
         legacy: Whether it is a FlinkKinesisConsumer.
-        added: Shards that it lacks; the legacy consumer begins such a one at its oldest record by itself.
+        added: Shards that it lacks; the legacy consumer begins them at their oldest record by itself.
     """
     if legacy:
         return Rewrite(state=LEGACY_STATE, element=partial(_legacy, moves=moves), coordinator=None)
@@ -79,7 +79,7 @@ def _element(plain: bytes, moves: ShardMoves) -> tuple[TopicPartition, bytes]:
 
 
 def _coordinator(cursor: Cursor, moves: ShardMoves, added: Sequence[SplitFields]) -> list[Piece]:
-    """Edit what a coordinator knows: of what it has handed out the readers' positions count, and its own stay."""
+    """Edit a coordinator's state: for assigned shards the readers' positions are used, and its own stay."""
     begun = cursor.at
     enumerator = read_enumerator(Cursor(cursor.data, begun, cursor.end))
     before = cursor.data[begun : cursor.end]
@@ -91,7 +91,7 @@ def _coordinator(cursor: Cursor, moves: ShardMoves, added: Sequence[SplitFields]
 
 
 def _with(enumerator: ShardEnumerator, added: Sequence[SplitFields]) -> ShardEnumerator:
-    """Add shards that no reader has: nobody would find those up to the last one that the source has seen."""
+    """Add shards that no reader has: the source would not discover those up to the last shard that it has seen."""
     if not added:
         return enumerator
     if enumerator.version == 0:
@@ -109,7 +109,7 @@ def _known(split: ShardSplit, moves: ShardMoves) -> ShardSplit:
     if split.status == UNASSIGNED:
         move = _move(split, moves)
         fields = replace(fields, position=move.new)
-    elif move is None:  # a shard that has ended, which its readers do not keep any more
+    elif move is None:  # a shard that has ended, which its readers no longer have
         return split
     return replace(split, fields=replace(fields, arn=_arn(fields.arn, move)))
 

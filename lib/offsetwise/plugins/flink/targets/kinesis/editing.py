@@ -1,9 +1,9 @@
-"""A savepoint whose sources of Kinesis are at other positions, everything else byte for byte.
+"""Edits a savepoint with Kinesis sources at other positions; everything else stays byte for byte.
 
-On the same stream a number takes the place of a number in the elements of the readers. Shards that the savepoint lacks
-and that its source would not find by itself are added to what its coordinator knows. On another stream the operator of
-a KinesisStreamsSource is made anew, because it may have other shards; the legacy consumer's elements get its name, and
-that has to have shards of the same numbers.
+On the same stream, positions are replaced in the elements of the readers. Shards that the savepoint lacks and that its
+source would not discover are added to the coordinator's state. On another stream the operator of a KinesisStreamsSource
+is built anew, because the shards may differ; the legacy consumer's elements are renamed, and the stream has to have
+shards of the same numbers.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def edited_savepoint(plan: Plan, contents: Mapping[str, bytes], *, uri: str) -> 
     """Edit a savepoint.
 
     Args:
-        plan: Every shard of every source of Kinesis is in it.
-        contents: `_metadata`, and the state files in its folder that sources and sinks keep their state in.
+        plan: It contains every shard of every Kinesis source.
+        contents: `_metadata`, and the state files of sources and sinks in its folder.
         uri: The savepoint, for errors.
 
     Raises:
@@ -88,11 +88,11 @@ class _Editing:
     uri: str
 
     def edit(self, source: CheckpointSource, entry: OperatorEntry, planned: list[PlannedPosition]) -> None:
-        """Decide what changes in the state of one source.
+        """Record the edits of one source's state.
 
         Raises:
             ApplyError: The plan does not fit it.
-            DamagedError: Its state is.
+            DamagedError: Its state is damaged.
             NotEditableError: It may not be edited.
         """
         legacy = LEGACY_STATE in {state.name for state in states_of(entry)}

@@ -13,10 +13,10 @@ __all__ = ["METADATA", "made_of"]
 
 
 def made_of(plan: Plan) -> bytes:
-    """Return `_metadata`, and prove that a reader finds exactly the planned positions in it.
+    """Return `_metadata`, and check that a reader finds exactly the planned positions in it.
 
     Raises:
-        ApplyError: The plan cannot be written so.
+        ApplyError: A savepoint cannot express the plan.
         AssertionError: A reader finds something else in it.
     """
     savepoint = plan.savepoint

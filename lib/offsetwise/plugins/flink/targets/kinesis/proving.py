@@ -1,4 +1,4 @@
-"""Whether a savepoint has the planned positions of Kinesis, and everything else as it was."""
+"""Checks that a savepoint has the planned Kinesis positions, and that everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from offsetwise.storage.memory import HeldFolder
 
 
 def prove(plan: Plan, before: Checkpoint, folder: HeldFolder, ids: Collection[str]) -> None:
-    """Read a savepoint as it will be, and refuse unless it has the planned positions and all else as it was.
+    """Read a savepoint as it will be, and refuse unless it has the planned positions and all else is unchanged.
 
     Args:
         plan: The plan.
         before: The savepoint as it was read.
-        folder: As it will be.
-        ids: The operators that have other state.
+        folder: The savepoint as it will be.
+        ids: The operators with edited state.
     """
     try:
         after = read_from(folder)
@@ -50,8 +50,8 @@ def prove(plan: Plan, before: Checkpoint, folder: HeldFolder, ids: Collection[st
 def misplaced(plan: Plan, read: Checkpoint) -> bool:
     """Return whether a savepoint has other positions than the planned ones.
 
-    A shard that is read to its end may be gone from it, and one that begins at its oldest record may not be there yet:
-    its source finds it.
+    A shard that is read to its end may be missing, and one that begins at its oldest record may not be there yet: its
+    source discovers it.
     """
     results = {
         (source.id, at.shard): at.position

@@ -1,8 +1,8 @@
-"""A savepoint that holds the positions of one source of Kinesis and nothing else.
+"""Builds a savepoint that contains the positions of one Kinesis source and nothing else.
 
 Flink restores it like one of its own: the operator with the source's uid gets its splits, every other operator of the
-job starts empty. Its bytes are what Flink 1.20 writes for the canonical savepoint of a job that was stopped, and
-nothing in them but splits and the operator's id depends on the job. Pure.
+job starts empty. Its bytes are those of Flink 1.20 for the canonical savepoint of a stopped job, and nothing in them
+but splits and the operator's id depends on the job. Pure.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _CHECKPOINT_ID: Final = 1
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
     known: Sequence[SplitFields]
-    """All of them that are not finished, in the order in which they are kept."""
+    """All unfinished splits, in the order in which they are stored."""
     waiting: frozenset[str]
-    """Those of them that nobody reads yet, because a parent is not finished."""
+    """Those that no reader has yet, because a parent is not finished."""
     last: str
-    """The last shard seen: those behind it are found by the source itself, those before it never are."""
+    """The last shard seen: the source discovers later ones itself, and never earlier ones."""
 
     @classmethod
     def of(cls, shards: Sequence[SplitFields]) -> Splits:
-        """Return the shards of a source apart, finished ones included: there is at least one."""
+        """Classify the shards of a source, finished ones included: there is at least one."""
         known = [shard for shard in shards if not shard.finished]
         open_ = {fields.shard for fields in known}
         waiting = {
@@ -61,16 +61,16 @@ class Splits:
 
 
 def made_savepoint(uid: str, splits: Splits, *, parallelism: int, max_parallelism: int) -> bytes:
-    """Return `_metadata` of a savepoint that holds one source.
+    """Return `_metadata` of a savepoint with one source.
 
     Args:
-        uid: The source's, as the job's code sets it.
-        splits: Its shards. They are dealt out to the subtasks in turn.
-        parallelism: How many subtasks; a job of another parallelism deals them out anew.
-        max_parallelism: As the job has it, or more.
+        uid: Uid of the source, as set in the job's code.
+        splits: Its shards. They are assigned to the subtasks in turn.
+        parallelism: Number of subtasks; a job with another parallelism redistributes the splits.
+        max_parallelism: That of the job, or more.
 
     Raises:
-        NotEditableError: A split cannot hold its position.
+        NotEditableError: A split cannot express its position.
     """
     return b"".join(
         (
@@ -87,10 +87,10 @@ def made_savepoint(uid: str, splits: Splits, *, parallelism: int, max_parallelis
 
 
 def source_state(splits: Splits, *, parallelism: int, max_parallelism: int) -> bytes:
-    """Return what stands behind the id of a source's operator, and is all that it has; see `made_savepoint`.
+    """Return everything after the id of a source's operator; see `made_savepoint`.
 
     Raises:
-        NotEditableError: A split cannot hold its position.
+        NotEditableError: A split cannot express its position.
     """
     dealt = [splits.read[subtask::parallelism] for subtask in range(parallelism)]
     subtasks = [_subtask(index, mine) for index, mine in enumerate(dealt) if mine]
@@ -121,7 +121,10 @@ def _reader_handle(index: int, splits: Sequence[SplitFields]) -> bytes:
 
 
 def _inline(label: str, data: bytes) -> bytes:
-    """Return state whose bytes are in `_metadata` itself. Flink takes two states of one label for the same bytes."""
+    """Return state whose bytes are in `_metadata` itself.
+
+    Flink takes two states with the same label for the same bytes.
+    """
     return _INLINE + text(label) + sized(data)
 
 
@@ -146,11 +149,11 @@ _BLOB_HEADER: Final = b"".join(
         b"\0\0",  # no broadcast states
     )
 )
-"""What Flink's `DefaultOperatorStateBackend` writes before elements of bytes."""
+"""The header of Flink's `DefaultOperatorStateBackend` before elements of bytes."""
 
 
 def _described(name: str, serial: int, flags: int, fields: bytes, above: bytes = b"x" + b"p") -> bytes:
-    """Return the description of a Java class in a stream of objects; `above` ends it, and names what it extends."""
+    """Return the description of a Java class in a stream of objects; `above` ends it, and names its superclass."""
     return b"r" + text(name) + serial.to_bytes(8, "big") + bytes([flags]) + fields + above
 
 
@@ -186,7 +189,7 @@ _PROPERTIES: Final = b"".join(
             )
             + _object("checkpointType", f"{_CHECKPOINTS}SnapshotType"),
         ),
-        bytes((0, 0, 0, 0, 0, 1, 0)),  # of all these flags a savepoint has the last but one
+        bytes((0, 0, 0, 0, 0, 1, 0)),  # a savepoint has only the last but one of these flags
         b"s",
         _described(
             f"{_CHECKPOINTS}SavepointType",
@@ -206,4 +209,4 @@ _PROPERTIES: Final = b"".join(
         b"t" + text("SUSPEND"),
     )
 )
-"""`CheckpointProperties` of a canonical savepoint that a job was stopped with, as Java's serialization writes it."""
+"""`CheckpointProperties` of a canonical savepoint of a stopped job, in Java's serialization."""

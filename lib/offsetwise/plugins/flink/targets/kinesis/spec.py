@@ -37,9 +37,9 @@ _SAVEPOINT: Final = "a savepoint of Flink"
 
 
 def splits_of(plan: Plan, arn: str) -> tuple[SplitFields, ...]:
-    """Return the splits of a plan, finished ones included, the highest shard first, as Flink's enumerator keeps them.
+    """Return the splits of a plan, finished ones included, the highest shard first, as in Flink's enumerator.
 
-    Whatever `against_splits` says something about is left out.
+    Positions that `against_splits` reports are left out.
     """
     ranges = ranges_of(plan)
     splits = []
@@ -76,7 +76,7 @@ def against_splits(plan: Plan) -> Iterator[Problem]:
 
 
 def against_edit(plan: Plan) -> Iterator[Problem]:
-    """Report which positions no source of Flink can hold, and which shards would never be read."""
+    """Report which positions no Flink source can express, and which shards would never be read."""
     if not has_opaque_positions(plan):
         return
     for position in plan.positions:
@@ -86,7 +86,7 @@ def against_edit(plan: Plan) -> Iterator[Problem]:
 
 
 def against_legacy(comparison: Comparison) -> Iterator[Problem]:
-    """Report where the legacy consumer, which keeps an element for each shard, would need others on another stream."""
+    """Report if the legacy consumer, which has an element for each shard, would need other shards on another stream."""
     rows = comparison.partitions
     if not is_to_another_stream(rows) or left_in_shards(rows).keys() == {row.partition for row in rows}:
         return
@@ -124,7 +124,7 @@ def against_places(plan: Plan) -> Iterator[Problem]:
 
 
 def arn_of(plan: Plan, stream: str) -> str | None:
-    """Return the ARN of a stream, as the stream itself told it, else as a person says; None where neither does."""
+    """Return the ARN of a stream, from the stream itself or as stated by a person; None if neither has it."""
     ids = (topic.id for topic in plan.requirements.new.topics if topic.name == stream)
     said = "" if plan.savepoint is None else plan.savepoint.stream_arn
     arn = (next(ids, None) or said).partition("@")[0]
@@ -132,13 +132,13 @@ def arn_of(plan: Plan, stream: str) -> str | None:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return what a split would hold of a position; None where it cannot hold it."""
+    """Return the position as a split expresses it; None if it cannot."""
     new_position = begin_of(position)
     return None if new_position is None or new_position.sub is not None else new_position
 
 
 def begin_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return where a source of Flink begins, which keeps places inside aggregates where it is the legacy consumer."""
+    """Return where a Flink source begins; only the legacy consumer supports positions inside aggregates."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace):
         return None
@@ -181,7 +181,6 @@ def ranges_of(plan: Plan) -> dict[TopicPartition, ShardRange]:
     stage=Stage.PLAN,
 )
 def new_savepoint(request: NewSavepoint, streams: tuple[str, ...]) -> Iterator[str]:
-    """A job takes a savepoint by the uid of its source, its ARN and its maximum parallelism."""
     uid, arn = request.uid or "", request.stream_arn
     if not uid.strip() or len(uid) > _LONGEST_UID or invisible(uid):
         yield f"Expected the source's uid, up to {_LONGEST_UID} characters that can be seen, found {uid[:80]!a}."

@@ -1,7 +1,7 @@
-"""The bytes of what Flink's sources of Kinesis keep: splits, their enumerator, elements of the legacy consumer.
+"""Writes the state of Flink's Kinesis sources: splits, their enumerator, elements of the legacy consumer.
 
-The counterparts that read them are in `engine/kinesis`. Reading and writing gives the same bytes, but for forms
-that no connector writes: whoever edits compares, and refuses those.
+`engine/kinesis` has the parsers. Parsing and writing returns the same bytes, except for forms that no connector writes:
+editors compare the bytes, and refuse those.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def split_element(fields: SplitFields) -> bytes:
     """Return an element of `SourceReaderState`.
 
     Raises:
-        NotEditableError: A split cannot hold its position.
+        NotEditableError: A split cannot express its position.
     """
     return sized(int32(fields.version) + sized(_split(fields)))
 
@@ -58,14 +58,14 @@ def coordinator_state(
     """Return the state of a coordinator.
 
     Args:
-        splits: Those that it knows, each with whether it is assigned; None where its version does not say.
+        splits: The known splits, each with its assignment status; None if the version does not record it.
         last: The last shard that it has seen.
-        split_version: Of all splits; None for that of the first.
-        version: Of the enumerator.
-        wrapped: Of what Flink wraps it in.
+        split_version: Version of all splits; None for that of the first.
+        version: Version of the enumerator.
+        wrapped: Version of Flink's wrapper.
 
     Raises:
-        NotEditableError: A split cannot hold its position.
+        NotEditableError: A split cannot express its position.
     """
     if split_version is None:
         split_version = splits[0][0].version if splits else NEW_SPLIT_VERSION
@@ -79,7 +79,7 @@ def enumerator_state(enumerator: ShardEnumerator) -> bytes:
     """Return the state of a coordinator as it was read.
 
     Raises:
-        NotEditableError: It is one of another source.
+        NotEditableError: It is of another source.
     """
     splits = [(split.fields, split.status) for split in enumerator.splits if split.fields is not None]
     if len(splits) != len(enumerator.splits):
@@ -94,7 +94,7 @@ def enumerator_state(enumerator: ShardEnumerator) -> bytes:
 
 
 def handed_out(fields: SplitFields) -> SplitFields:
-    """Return a split as an enumerator keeps it once a reader has it: where the shard began, which nobody uses."""
+    """Return a split as an enumerator keeps it once a reader has it: with the shard's start, which is not used."""
     return SplitFields(
         version=fields.version,
         arn=fields.arn,
@@ -136,5 +136,5 @@ def _varint(value: int) -> bytes:
 
 
 def _unsigned(value: int, bits: int) -> int:
-    """Return a signed number as Kryo writes it: small ones of both signs in few bytes."""
+    """Return a signed number in Kryo's zigzag encoding: small numbers of both signs take few bytes."""
     return (value << 1 ^ value >> (bits - 1)) & ((1 << bits) - 1)

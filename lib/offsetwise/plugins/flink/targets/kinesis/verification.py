@@ -21,7 +21,7 @@ def shards_in(read: Checkpoint) -> Shards:
 
 
 def verified(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Hold a savepoint against the plan. A job never writes to it; a checkpoint of the job's own does tell."""
+    """Compare a savepoint with the plan. A job never writes to it; a later checkpoint of the job shows its progress."""
     changed = changed_file(step, readers, gone_is_fine=False)
     if changed is not None:
         return for_all(plan, Turnout.DIFFERENT, changed)

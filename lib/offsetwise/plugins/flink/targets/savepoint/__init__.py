@@ -1,1 +1,1 @@
-"""A copy of a Flink savepoint, edited. The old folder stays as it is."""
+"""An edited copy of a Flink savepoint. The old folder is not changed."""

@@ -43,7 +43,7 @@ def _other_name_of_legacy(comparison: Comparison, legacy: Collection[str]) -> It
 
 
 def _without_offset(checkpoint: Checkpoint, legacy: Collection[str]) -> Iterator[Problem]:
-    """Report partitions of which a coordinator keeps the name alone, so that a copy cannot hold where it begins."""
+    """Report partitions of which a coordinator has only the name, so that a copy cannot express where they begin."""
     for source in checkpoint.sources:
         named = [at for at in source.undecided if at.starts_at == INITIALIZER]
         if named and source.id not in legacy:
@@ -101,8 +101,6 @@ _PRODUCERS_FIRST: Final = replace(
 
 
 class SavepointTarget(SavepointCopyTarget):
-    """A copy of a Flink savepoint, edited. The old folder stays as it is."""
-
     name = _NAME
     label = "Flink savepoint, edited in a copy"
     streams = frozenset({OFFSETS, STREAM})

@@ -1,7 +1,7 @@
-"""Copies of a Flink savepoint with other positions. The original stays untouched.
+"""Writes copies of a Flink savepoint with other positions. The original is not changed.
 
-Flink never edits the files of a savepoint in place, and a job that claims the copy removes its own names only, so all
-files without other bytes are linked.
+Flink never edits the files of a savepoint in place, and a job that claims the copy removes only its own names, so all
+unchanged files are linked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from offsetwise.targets.moves import Move
 
 
 def _moved(plan: Plan, context: Context) -> Edits:
-    """Decide what changes, and prove that a reader finds the planned positions and marks afterwards."""
     TYPE.require_fit(plan, "The copy")
     contents, uri = reviewed_files(plan, context)
     shards = has_opaque_positions(plan)
@@ -69,7 +68,7 @@ def _moves(plan: Plan) -> dict[str, tuple[Move, ...]]:
                 f"one new and one old number of {position.topic_partition} in the plan, found that it contradicts "
                 "itself"
             )
-        # Flink itself begins what the savepoint does not name, at the earliest record and nowhere else.
+        # Flink itself begins partitions that the savepoint does not name, always at the earliest record.
         by_source[position.source].append(
             replace(Move.planned(position), added=not named and position.start is Start.EARLIEST)
         )

@@ -1,1 +1,1 @@
-"""A copy of a Flink savepoint whose legacy consumer of Kinesis has become a KinesisStreamsSource."""
+"""A copy of a Flink savepoint with its legacy Kinesis consumer converted to a KinesisStreamsSource."""

@@ -59,8 +59,6 @@ _WAY: Final = Way(
 
 
 class SavepointConvertedTarget(SavepointCopyTarget):
-    """A copy of a Flink savepoint whose legacy consumer of Kinesis has become a KinesisStreamsSource."""
-
     name = _NAME
     label = "Flink savepoint, its legacy consumer of Kinesis converted in a copy"
     streams = frozenset({STREAM.name})

@@ -1,4 +1,4 @@
-"""Copies of a Flink savepoint with the legacy consumer's state converted. The original stays untouched."""
+"""Writes copies of a Flink savepoint with the legacy consumer's state converted. The original is not changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _converted(plan: Plan, context: Context) -> Edits:
 
 
 def _other(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Explain why a savepoint is not the reviewed one, converted. Only the original can tell."""
+    """Explain why a savepoint is not the reviewed one, converted; it needs the original."""
     return None if step.files == _converted(plan, context).written() else "it is not the reviewed one, converted."
 
 

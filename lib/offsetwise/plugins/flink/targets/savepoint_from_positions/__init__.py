@@ -1,1 +1,1 @@
-"""A Flink savepoint made of positions alone."""
+"""A Flink savepoint built from positions alone."""

@@ -37,7 +37,7 @@ _WAY: Final = Way(
 
 
 class SavepointFromPositionsTarget(OutputTarget):
-    """A Flink savepoint made of positions alone, of any engine: one source of Kinesis and nothing else."""
+    """A Flink savepoint built from positions of any engine: one Kinesis source and nothing else."""
 
     name = _NAME
     label = "Flink savepoint, made of positions alone"

@@ -17,10 +17,10 @@ from offsetwise.wording import many
 
 class NewSavepointWriter(Writer):
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Return what the savepoint would hold. Nothing is written.
+        """Return what the savepoint would contain. Nothing is written.
 
         Raises:
-            OffsetwiseError: It could not be made as things stand; the message says why.
+            OffsetwiseError: It cannot be built in the current state; the message says why.
         """
         path = _local_path(context.output, context)
         require_free(path)
@@ -33,10 +33,10 @@ class NewSavepointWriter(Writer):
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Make the savepoint, under the journal.
+        """Write the savepoint, recording each step in the journal.
 
         Raises:
-            OffsetwiseError: There is nothing at the output then, or what stood there before.
+            OffsetwiseError: The output does not exist then, or is as it was before.
         """
         path, data = _local_path(context.output, context), made_of(plan)
         intended = ReceiptStep(
@@ -52,7 +52,7 @@ class NewSavepointWriter(Writer):
         """Remove the savepoint, as long as it is as it was written.
 
         Raises:
-            ApplyError: It is not; or the disk refuses.
+            ApplyError: It is not, or the disk refuses.
         """
         _local_path(step.place, context)
         return unpublish(step, context, refuse=lambda: _wrong(plan, step))

@@ -1,1 +1,1 @@
-"""A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
+"""A copy of a Flink savepoint without positions: its Kafka sources begin as the job says."""

@@ -1,4 +1,4 @@
-"""A Flink savepoint without the state of its Kafka sources, all other operators byte for byte as they were.
+"""Removes the state of Kafka sources from a Flink savepoint; all other operators stay byte for byte.
 
 Flink takes a source whose operator is not in the savepoint for a new one: it begins where the job says, as after a
 change of its uid, which SQL does not allow. Pure: bytes in, bytes out.
@@ -79,5 +79,5 @@ def _prove(before: Checkpoint, dropped: Collection[str], folder: HeldFolder) -> 
 
 
 def _saved(read: Checkpoint) -> Saved:
-    """Return what a savepoint says of itself, but whether its sources are compressed: without them nothing tells."""
+    """Return the saved properties without the compression of sources: without sources it is not known."""
     return replace(flink_details(read).saved, compressed=False)

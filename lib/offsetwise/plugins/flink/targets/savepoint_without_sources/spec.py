@@ -24,7 +24,7 @@ from offsetwise.ports.stream import has_offsets
 
 _NAME: Final = "flink-savepoint-without-sources"
 _OWN: Final = frozenset({READER_STATE, "coordinator"})
-"""What a KafkaSource keeps."""
+"""States of a KafkaSource."""
 
 
 @finding(
@@ -36,9 +36,9 @@ _OWN: Final = frozenset({READER_STATE, "coordinator"})
     stage=Stage.PLAN,
 )
 def source_keeps_more(checkpoint: Checkpoint) -> Iterator[str]:
-    """What else is in the operator of a source would be lost with its positions.
+    """Other state in the operator of a source would be lost with its positions.
 
-    The legacy consumer begins at the earliest record where it is restored without state of its own.
+    The legacy consumer begins at the earliest record if it is restored without state of its own.
     """
     if not isinstance(checkpoint.details, FlinkDetails):
         return
@@ -71,8 +71,6 @@ _WAY: Final = Way(
 
 
 class SavepointWithoutSourcesTarget(SavepointCopyTarget):
-    """A copy of a Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
-
     name = _NAME
     label = "Flink savepoint, its sources' state dropped in a copy"
     parameters = MarkSettings
@@ -84,7 +82,7 @@ class SavepointWithoutSourcesTarget(SavepointCopyTarget):
             yield from source_keeps_more(comparison.checkpoint)
 
     def combination(self, targets: Sequence[Target]) -> Iterator[PlanError]:
-        """Yield that the positions must be written somewhere else by the same plan."""
+        """Yield an error unless the same plan writes the positions to another target."""
         if {target_type(target.kind).role for target in targets}.isdisjoint({TargetRole.START, TargetRole.POSITIONS}):
             yield unfit(
                 "a file for the positions beside a savepoint that keeps none",

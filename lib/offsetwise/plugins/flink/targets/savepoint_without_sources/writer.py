@@ -30,7 +30,7 @@ def _dropped(plan: Plan, context: Context) -> Edits:
 
 
 def _not_dropped(plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-    """Explain why a savepoint is not the reviewed one without its sources. Only the original can tell."""
+    """Explain why a savepoint is not the reviewed one without its sources; it needs the original."""
     return (
         None if step.files == _dropped(plan, context).written() else "it is not the reviewed one without its sources."
     )

@@ -9,7 +9,7 @@ from offsetwise.model import GroupState
 from offsetwise.plugins.kafka.stream.client import Failure
 
 STREAMS: Final = "Streams"
-"""The type of an application of Kafka Streams that its broker coordinates (KIP-1071), as brokers list it."""
+"""The group type of a Kafka Streams application that its broker coordinates (KIP-1071), as brokers list it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

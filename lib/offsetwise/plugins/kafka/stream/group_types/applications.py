@@ -1,8 +1,8 @@
-"""Which groups are applications of Kafka Streams, and which topics these make themselves.
+"""Recognises groups that are applications of Kafka Streams, and their internal topics.
 
 Names: `InternalTopicManager` and `InternalTopologyBuilder` of Kafka Streams, `APPLICATION-NAME-changelog` and
 `APPLICATION-NAME-repartition`. Metadata of commits: `TopicPartitionMetadata`, base64 of a version (1 or 2), the time of
-the partition in 8 bytes, and from version 2 on what processors have committed. Client ids: `ClientUtils`.
+the partition in 8 bytes, and from version 2 on the processors' metadata. Client ids: `ClientUtils`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _THREAD: Final = re.compile(r"-StreamThread-[0-9]+-consumer")
 
 
 def with_applications(client: Client, groups: Iterable[GroupState], topics: Collection[str]) -> tuple[GroupState, ...]:
-    """Return groups, those that are applications of Kafka Streams with what shows it and their internal topics.
+    """Return groups; applications of Kafka Streams with the evidence for it and their internal topics.
 
-    Only groups that topics may belong to are described: one that keeps none has nothing but its commits.
+    Only groups with matching topics are described: an application without internal topics has only its commits.
 
     Args:
         client: The cluster.
-        groups: As they were read.
-        topics: The names of all topics there.
+        groups: The groups as they were read.
+        topics: The names of all topics of the cluster.
     """
     groups = tuple(groups)
     internal = internal_topics({group.name for group in groups}, topics)
@@ -58,9 +58,9 @@ def with_applications(client: Client, groups: Iterable[GroupState], topics: Coll
 
 
 def internal_topics(groups: Collection[str], topics: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return the topics that the names of groups and topics let belong to each group, sorted.
+    """Return the topics that belong to each group by their names, sorted.
 
-    A topic that more groups may have made is taken for that of the longest name.
+    A topic that matches several groups is attributed to the longest name.
 
     >>> dict(internal_topics({"app", "app-eu"}, ["app-eu-counts-changelog", "app-x-repartition", "orders"]))
     {'app-eu': ('app-eu-counts-changelog',), 'app': ('app-x-repartition',)}
@@ -79,7 +79,7 @@ def internal_topics(groups: Collection[str], topics: Iterable[str]) -> Mapping[s
 
 
 def evidence_of(group: GroupState, internal: Collection[str], *, is_streams: bool) -> ApplicationEvidence | None:
-    """Return what a group's type and commits show; None where its members are to be asked about."""
+    """Return the evidence in a group's type and commits; None if its members have to be described."""
     if is_streams:
         return ApplicationEvidence.TYPE
     if any(offset.topic in internal and offset.topic.endswith(REPARTITION) for offset in group.offsets):
@@ -90,7 +90,7 @@ def evidence_of(group: GroupState, internal: Collection[str], *, is_streams: boo
 
 
 def is_metadata(text: str) -> bool:
-    """Return whether the metadata of a commit is what Kafka Streams commits.
+    """Return whether the metadata of a commit is that of Kafka Streams.
 
     >>> is_metadata("AgAAAZVbCDtI"), is_metadata("by hand"), is_metadata("")
     (True, False, False)
@@ -111,7 +111,7 @@ def _described(client: Client, names: list[str]) -> dict[str, ApplicationEvidenc
         try:
             shown = _shown_by_members(name, future.result(timeout=client.deadline.grace_s()))
         except (KafkaException, TimeoutError):
-            continue  # its commits were read or not: that is told of it
+            continue  # a failure of this group is reported when its commits are read
         if shown is not None:
             results[name] = shown
     return results
@@ -131,7 +131,7 @@ def _application(group: GroupState, evidence: ApplicationEvidence, internal: Col
     read = {offset.topic for offset in group.offsets}
     return Application(
         evidence=evidence,
-        # A store is restored without a commit. A topic with one is an input, however it is called.
+        # A store is restored without a commit. A topic with one is an input, whatever its name.
         changelogs=tuple(sorted(topic for topic in internal if topic.endswith(CHANGELOG) and topic not in read)),
         repartitions=tuple(sorted(topic for topic in internal if topic.endswith(REPARTITION))),
     )

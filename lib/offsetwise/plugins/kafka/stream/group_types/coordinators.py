@@ -1,4 +1,4 @@
-"""Which brokers coordinate groups, asked with kafka-python."""
+"""Finds the brokers that coordinate groups, with kafka-python."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 from offsetwise.plugins.kafka.stream.wire import Wire
 
 _FIND_COORDINATOR: Final = 10
-"""Kafka's number of the request."""
+"""Kafka's API key of the request."""
 _MANY_KEYS: Final = 4
-"""Its first version that takes more than one group."""
+"""Its first version that accepts more than one group."""
 
 
 def group_coordinators(wire: Wire, groups: Iterable[str]) -> tuple[dict[int, list[str]], dict[str, int]]:
-    """Find the coordinators of groups anew.
+    """Find the current coordinators of groups.
 
     Args:
         wire: The cluster.
         groups: The groups.
 
     Returns:
-        The groups by node id, and Kafka's error code of each that has no coordinator.
+        The groups by node id, and Kafka's error code of each group without a coordinator.
     """
     names = sorted(groups)
     single = (wire.highest(_FIND_COORDINATOR) or 0) < _MANY_KEYS
@@ -43,7 +43,7 @@ def group_coordinators(wire: Wire, groups: Iterable[str]) -> tuple[dict[int, lis
             results = {
                 coordinator.key: (coordinator.node_id, coordinator.error_code) for coordinator in response.coordinators
             }
-        for name in share:  # and nothing else, whatever the broker answers about
+        for name in share:  # ignores groups that were not requested
             node, code = results.get(name, (-1, int(KafkaError.COORDINATOR_NOT_AVAILABLE)))
             if code == 0:
                 nodes[node].append(name)

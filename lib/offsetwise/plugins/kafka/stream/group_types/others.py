@@ -1,7 +1,7 @@
 """Groups that librdkafka does not list: share groups with their start offsets, and streams groups.
 
-Read with kafka-python. A start offset that brokers keep is written with the acknowledgements behind it, so it
-may be older than what is acknowledged: what lies between it and the end of the log is unread at most.
+Read with kafka-python. Brokers write a start offset later than the acknowledgements, so it may be older than what is
+acknowledged: at most the records between it and the end of the log are unread.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from offsetwise.plugins.kafka.stream.wire import AGAIN, Wire
 
 _LIST_GROUPS: Final = 16
 _DESCRIBE_SHARE_GROUP_OFFSETS: Final = 90
-"""Kafka's numbers of the requests."""
+"""Kafka's API keys of the requests."""
 _WITH_TYPES: Final = 5
-"""The first version of ListGroups that names the types of groups; older brokers have consumer groups only."""
+"""The first version of ListGroups that returns group types; older brokers have consumer groups only."""
 _GROUPS_PER_REQUEST: Final = 500
 _UNKNOWN_REQUEST: Final = Failure(
     "its brokers do not know the request for start offsets (DescribeShareGroupOffsets), which Kafka 4.1 brought"
@@ -38,7 +38,7 @@ def read_others(wire: Wire, names: Collection[str] | None) -> dict[str, OtherGro
 
     Args:
         wire: The cluster.
-        names: The groups wanted; None for all.
+        names: The requested groups; None for all.
     """
     listed = {name: group for name, group in _listed(wire).items() if names is None or name in names}
     shared = [name for name, group in listed.items() if group.is_share_group]
@@ -66,7 +66,7 @@ def _listed(wire: Wire) -> dict[str, GroupState]:
         response = wire.ask(broker, request)
         for group in () if response is None else response.groups:
             kind = str(group.group_type).capitalize()
-            if kind in (SHARE, STREAMS):  # brokers without these types take the filter for none
+            if kind in (SHARE, STREAMS):  # brokers without these types ignore the filter
                 state = str(group.group_state) or None
                 results[group.group_id] = GroupState(name=group.group_id, state=state, type=kind)
     return results
@@ -100,7 +100,7 @@ def _described(wire: Wire, node: int, names: list[str]) -> dict[str, Any]:
     response = wire.ask(node, request)
     results: dict[str, _Answer | None] = dict.fromkeys(names)
     for group in () if response is None else response.groups:
-        if group.group_id in results:  # and nothing else, whatever the broker answers about
+        if group.group_id in results:  # ignores groups that were not requested
             results[group.group_id] = None if group.error_code in AGAIN else _answer(group)
     return results
 
@@ -112,7 +112,7 @@ def _answer(group: Any) -> _Answer:
     for topic in group.topics:
         for part in topic.partitions:
             codes[part.error_code] += 1
-            if part.error_code == 0 and part.start_offset >= 0:  # a negative one is of a partition not begun
+            if part.error_code == 0 and part.start_offset >= 0:  # negative: the group has not begun there
                 epoch = part.leader_epoch if part.leader_epoch >= 0 else None
                 offsets.append(
                     GroupOffset(

@@ -1,4 +1,4 @@
-"""What brokers are asked about groups, and asked to change, in a process of its own: see `KafkaGroups`."""
+"""Reads and changes groups on brokers, in a separate process: see `KafkaGroups`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from offsetwise.plugins.kafka.targets.group.requests import GroupRequests
 
 _UNSENT: Final = frozenset({KafkaError._INVALID_ARG, KafkaError._AUTHENTICATION, KafkaError._UNSUPPORTED_FEATURE})
-"""The client's own refusals, before anything is sent."""
+"""The client's own errors, before anything is sent."""
 
 
 def read(
@@ -93,7 +93,6 @@ def _requests(client: Client, cluster_id: str | None) -> Iterator[GroupRequests]
 
 
 def _cluster_id(client: Client) -> str | None:
-    """Ask once more which cluster answers; None where none does in time."""
     try:
         answer = client.admin.describe_cluster(request_timeout=client.deadline.left_s())
         result: str | None = answer.result(timeout=client.deadline.grace_s()).cluster_id
@@ -103,7 +102,7 @@ def _cluster_id(client: Client) -> str | None:
 
 
 def _led_away(client: Client, cluster_id: str | None) -> str | None:
-    """Explain why it is not known where a change that librdkafka sent was done; None where the address is as before."""
+    """Explain why it is not known which cluster a change by librdkafka reached; None if the address is as before."""
     after = _cluster_id(client)
     if after == cluster_id:
         return None
@@ -132,7 +131,7 @@ def _reply(client: Client, group: str, count: int, future: Future[Any]) -> Reply
 
 
 def _may_have_arrived(error: KafkaException) -> bool:
-    """Everything but a few that the client itself reports (a negative number) may come after the request was sent."""
+    """Return whether the request may have been sent before the error; not for a few of the client's own errors."""
     code = error.args[0].code()
     return bool(code == KafkaError.REQUEST_TIMED_OUT or (code < 0 and code not in _UNSENT))
 

@@ -1,4 +1,4 @@
-"""Whether a group may be written to now, and what would be written: asked before anything is."""
+"""Checks before anything is written: whether a group may be written to now, and what would be written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offsetwise.plugins.kafka.targets.group.offsets import (
 from offsetwise.wording import many
 
 NO_GROUP: Final = "Dead"
-"""How Kafka calls the state of a group that is not there."""
+"""Kafka's state of a group that does not exist."""
 INACTIVE: Final = frozenset({"Empty", NO_GROUP})
 """States of a group without members."""
 
@@ -43,7 +43,7 @@ def intended_step(plan: Plan, target: Target, record: StepRecord, now: GroupStat
 
 
 def offsets_to_write(plan: Plan, name: str, now: GroupState) -> tuple[WrittenOffset, ...]:
-    """Return every offset to write, with what is committed now: exactly what the plan was drafted against."""
+    """Return every offset to write, with the committed one before it, exactly as the plan was drafted against."""
     require_inactive(name, now)
     results = by_partition(now)
     offsets = tuple(
@@ -74,11 +74,11 @@ def offsets_to_write(plan: Plan, name: str, now: GroupState) -> tuple[WrittenOff
 
 
 def require_inactive(name: str, now: GroupState) -> None:
-    """Refuse a group that is not ours to write to, or not now.
+    """Refuse a group that may not be written to, or not now.
 
     Raises:
         GroupActiveError: It has members.
-        ApplyError: It cannot be read, or is another system's.
+        ApplyError: It cannot be read, or is of another kind.
     """
     if now.error is not None:
         raise unreadable(name, now.error)
@@ -93,7 +93,7 @@ def require_inactive(name: str, now: GroupState) -> None:
 
 
 def require_gone(name: str, now: GroupState) -> None:
-    """Go on only where a group without commits is not listed either: a broker that hides them answers two questions.
+    """Require that a group without commits is not listed either: two answers would have to hide the same commits.
 
     Raises:
         LostReplyError: It is listed, or has commits.
@@ -141,10 +141,10 @@ def nothing_committed(name: str, count: int, why: str) -> ApplyError:
 
 
 def group_of(target: Target) -> str:
-    """Return the name of the group that a target is.
+    """Return the group's name of a target.
 
     Raises:
-        ApplyError: It names none.
+        ApplyError: It has none.
     """
     if not target.group:
         raise ApplyError(

@@ -1,4 +1,4 @@
-"""Groups of a real cluster, asked in a process of its own: some answers end the process that librdkafka is in."""
+"""Groups of a real cluster, in a separate process: some answers end the process that librdkafka is in."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _remove = in_a_process(brokers.remove, changes=True)
 class KafkaGroups:
     """The groups of one cluster.
 
-    They are changed over connections that lead to the reviewed cluster, with kafka-python; see `GroupRequests`. Where
-    that one cannot sign in as the properties say, librdkafka sends the change, between two looks at the cluster's id.
+    They are changed over connections to the reviewed cluster, with kafka-python; see `GroupRequests`. If kafka-python
+    cannot authenticate with the properties, librdkafka sends the change, and the cluster's id is read before and after.
     """
 
     def __init__(self, config: ClusterConfig, *, timeout_s: float = TIMEOUT_S) -> None:
@@ -36,7 +36,7 @@ class KafkaGroups:
     def commit(
         self, requested: Mapping[str, tuple[GroupOffset, ...]], *, cluster_id: str | None
     ) -> Mapping[str, Reply]:
-        """Commit offsets; see `GroupPort`. Where the process ends, each group's reply is lost."""
+        """Commit offsets; see `GroupPort`. If the process ends, each group's reply is lost."""
         try:
             return _commit(self._config, requested, cluster_id, self._timeout_s)
         except LostReplyError as error:

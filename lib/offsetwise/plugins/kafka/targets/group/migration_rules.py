@@ -1,4 +1,4 @@
-"""How jobs move whose positions a consumer group keeps: a consumer gets no exception, it follows its settings."""
+"""Rules for migrating jobs with positions in a consumer group: a consumer raises no error, it follows its settings."""
 
 from __future__ import annotations
 

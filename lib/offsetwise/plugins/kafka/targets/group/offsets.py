@@ -1,4 +1,4 @@
-"""What a group is to hold, what it holds, and in words what the difference is. Nothing is read or written here."""
+"""The offsets that a group is to have, those it has, and the differences in words. Nothing is read or written here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_before(partition: TopicPartition, offset: int, before: GroupOffset | No
 
 
 def to_commit(offsets: Iterable[WrittenOffset]) -> tuple[GroupOffset, ...]:
-    """Return what a plan commits: no leader epoch crosses clusters, and no metadata."""
+    """Return the offsets that a plan commits, without metadata, and without leader epochs of another cluster."""
     return tuple(
         GroupOffset(topic=offset.topic, partition=offset.partition, offset=offset.offset) for offset in offsets
     )
@@ -46,7 +46,6 @@ def to_put_back(offset: WrittenOffset) -> GroupOffset:
 
 
 def without_metadata(offset: WrittenOffset) -> WrittenOffset:
-    """Return an offset of which only what was reviewed is known."""
     return replace(offset, before_metadata="", before_leader_epoch=None)
 
 
@@ -55,7 +54,7 @@ def by_partition(group: GroupState) -> dict[TopicPartition, GroupOffset]:
 
 
 def differing_from(now: GroupState, expected: Iterable[GroupOffset]) -> tuple[TopicPartition, ...]:
-    """Return the partitions that are not committed as wanted. A broker may add a leader epoch of its own."""
+    """Return the partitions that are not committed as expected. A broker may add a leader epoch of its own."""
     results = by_partition(now)
     return tuple(
         at
@@ -65,10 +64,10 @@ def differing_from(now: GroupState, expected: Iterable[GroupOffset]) -> tuple[To
 
 
 def refuse_foreign(name: str, now: GroupState, offsets: tuple[WrittenOffset, ...]) -> None:
-    """Refuse to touch a group that holds neither what was written nor what stood there before.
+    """Refuse a group with offsets that are neither those written nor those before.
 
     Raises:
-        ApplyError: It does.
+        ApplyError: It has such offsets.
     """
     results = by_partition(now)
     others = []

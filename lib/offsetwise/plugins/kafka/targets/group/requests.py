@@ -1,7 +1,7 @@
-"""The requests that change groups, sent with kafka-python over connections that lead to the reviewed cluster.
+"""The requests that change groups, sent with kafka-python over connections to the reviewed cluster.
 
-librdkafka sends such a request over whichever connection it has at that moment, one made anew included, and does not
-say which. See `plugins.kafka.targets.reviewed_cluster`.
+librdkafka sends such a request over whichever connection it has at that moment, possibly a new one, and does not tell
+which. See `plugins.kafka.targets.reviewed_cluster`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from offsetwise.plugins.kafka.targets.group.port import Reply
 from offsetwise.plugins.kafka.targets.reviewed_cluster import OtherClusterError, UnsentError, send
 
 _BY_NAME: Final = 9
-"""The last version of OffsetCommit that names topics; later ones give their ids."""
+"""The last version of OffsetCommit that names topics; later ones use their ids."""
 _NO_MEMBER: Final = -1
 
 _Codes = Mapping[TopicPartition, int]
-"""Kafka's code of each part of an answer, 0 for none."""
+"""Kafka's error code of each part of an answer, 0 for none."""
 _Outcome = Reply | str
-"""A reply; or why nothing was done."""
+"""A reply, or why nothing was done."""
 
 
 class GroupRequests:
     """Changes groups of one cluster.
 
     Args:
-        wire: A client that has reached a cluster by the same name.
-        cluster_id: The cluster that was reviewed.
+        wire: A client that has reached a cluster with the same address.
+        cluster_id: Id of the reviewed cluster.
     """
 
     def __init__(self, wire: Wire, cluster_id: str | None) -> None:
@@ -83,7 +83,7 @@ class GroupRequests:
     def _sent(
         self, node: int, requests: Mapping[str, Any], codes_of: Callable[[Any], _Codes]
     ) -> Mapping[str, _Outcome | int]:
-        """Send requests to one coordinator; a number is Kafka's code of one that may be sent again."""
+        """Send requests to one coordinator; a number is the error code of a request that may be retried."""
         try:
             answers = send(self._wire, node, tuple(requests.values()), self._cluster_id)
         except UnsentError:

@@ -37,7 +37,6 @@ class ConsumerGroupTarget(TargetType):
         return sources(comparison)
 
     def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
-        """Return the groups that were read, the namesake of the one that moves first."""
         names = () if new is None else [group.name for group in new.groups]
         return sorted(names, key=lambda name: name != comparison.group)
 
@@ -45,7 +44,6 @@ class ConsumerGroupTarget(TargetType):
         return comparison.group or job.commits_to or "GROUP"
 
     def namesake(self, comparison: Comparison) -> str | None:
-        """Return the group that moves; None for the job of a checkpoint."""
         return comparison.group
 
     def groups(self, target: Target) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The committed offsets of a consumer group. How they came about is not known: a group keeps none of it."""
+"""Verifies the committed offsets of a consumer group. Who committed them is not known: a group does not record it."""
 
 from __future__ import annotations
 

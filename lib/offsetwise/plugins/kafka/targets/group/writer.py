@@ -1,20 +1,20 @@
-"""Committed offsets of consumer groups on the new cluster: read, written in one request each, read back, put back.
+"""Commits offsets of consumer groups on the new cluster: reads, writes one request each, reads back, restores.
 
-Kafka has no compare-and-set for commits: what is there is compared right before the one request, every partition's
-own error is looked at after it (the client does not raise them), and nothing is called written that was not read back.
-Each request leaves over a connection whose broker has just said that it is of the reviewed cluster.
-A leader epoch never crosses clusters: none is written, and only a value of the same group is put back with its own.
+Kafka has no compare-and-set for commits: the current state is compared right before the request, every partition's own
+error is checked after it (the client does not raise them), and nothing counts as written that was not read back. Each
+request is sent over a connection whose broker has just confirmed the reviewed cluster's id. A leader epoch does not
+apply across clusters: none is written, and only a value of the same group is restored with its own.
 
 Several groups are written in shares. Every group of a share is read and compared before the first line of the journal
-is written for any of them; every group's line, with what stood there before, is on the disk before the first request of
-the share leaves; then all requests are under way together, and all groups are read back. So a crash, or lost replies,
-leave groups that the journal says have begun, each of which holds what stood there before, or what is wanted, or some
-of both: the same that one group alone can be left with. Going on reads each again, and sends its request again; groups
-do not depend on each other, so the order in which requests arrive changes nothing.
+is written for any of them; every group's line, with its state before, is on the disk before the first request of the
+share is sent; then all requests run concurrently, and all groups are read back. So a crash, or lost replies, leave
+groups that the journal records as begun, each with the offsets before, or the planned ones, or some of both: the same
+as for a single group. Continuing reads each again, and sends its request again; groups do not depend on each other, so
+the order of requests does not matter.
 
-What is committed, one kind of answer alone says. It decides whether a request may be sent, and never that none is
-needed: a request is sent also where its offsets are there already, and is done only where its own reply and what is
-read back agree.
+The committed offsets are known from one kind of answer only. It decides whether a request may be sent, but never that
+none is needed: a request is also sent if its offsets are committed already, and is done only if its own reply and the
+offsets read back agree.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from offsetwise.plugins.kafka.targets.group.port import GroupPort, Reply
 from offsetwise.plugins.kafka.targets.group.verification import verify
 
 AT_ONCE: Final = 50
-"""Groups of a share: how many are compared, journalled, under way and read back together."""
+"""Groups of a share: how many are compared, journalled, written concurrently and read back together."""
 
 __all__ = ["AT_ONCE", "GroupWriter", "verify", "writer"]
 
@@ -82,10 +82,10 @@ class GroupWriter(Writer):
     taken_back = StepStanding.AS_WRITTEN
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Return which offsets would be committed, and what is committed now. Nothing is written.
+        """Return which offsets would be committed, and the current ones. Nothing is written.
 
         Raises:
-            OffsetwiseError: The group could not be written as things stand; the message says why.
+            OffsetwiseError: The group cannot be written in its current state; the message says why.
         """
         name = group_of(target)
         offsets = offsets_to_write(plan, name, self._read(plan, name))
@@ -97,12 +97,12 @@ class GroupWriter(Writer):
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Commit the plan's offsets, under the journal.
+        """Commit the plan's offsets, recording each step in the journal.
 
         Raises:
             GroupActiveError: The group has members.
             StalePlanError: Somebody else has committed since the plan was drafted.
-            LostReplyError: Whether it was done cannot be told yet.
+            LostReplyError: It is not known yet whether it was done.
             ApplyError: Partitions were refused; the message says what is committed now.
         """
         outcome = self.write_all(plan, ((target, context),))[context.step]
@@ -118,8 +118,8 @@ class GroupWriter(Writer):
             steps: The groups, in the order of the plan, with one journal.
 
         Returns:
-            By step what came of it: written, or the error that `write` raises. After a share with an error no other
-            one begins. A step that is missing was not written by this call.
+            By step the result: written, or the error that `write` raises. After a share with an error no other one
+                begins. A step that is missing was not written by this call.
         """
         results: dict[int, ReceiptStep | OffsetwiseError] = {}
         for first in range(0, len(steps), AT_ONCE):
@@ -170,16 +170,16 @@ class GroupWriter(Writer):
         return finished | failures | written
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Put back what was committed before, as long as nobody has committed since.
+        """Restore the offsets committed before, as long as nobody has committed since.
 
-        A group that was reviewed without any commit, and holds nothing but what was written, is deleted. Else a
-        partition that had no commit before keeps the one that was written: Kafka's Python client cannot take a single
-        commit away. The step is then `failed`, names the partitions and the command that can, and may be undone again.
-        Metadata and leader epochs are put back where this user's journal has them: no plan was reviewed with them.
+        A group that was reviewed without any commit, and has only the written ones, is deleted. Otherwise a partition
+        that had no commit before keeps the written one: Kafka's Python client cannot delete a single commit. The step
+        is then `failed`, names the partitions and the command that can delete them, and may be undone again. Metadata
+        and leader epochs are restored if this user's journal has them: they are not part of the reviewed plan.
 
         Raises:
             GroupActiveError: The group has members.
-            LostReplyError: Whether it was done cannot be told yet, or two answers of the cluster disagree.
+            LostReplyError: It is not known yet whether it was done, or two answers of the cluster disagree.
             ApplyError: Somebody else has committed since, or partitions were refused.
         """
         journal, name = journal_of(context), group_of(step.target)
@@ -194,7 +194,7 @@ class GroupWriter(Writer):
         before = tuple(to_put_back(offset) for offset in step.offsets if offset.before is not None)
         if before:
             journal.undoing(context.step)
-            # Who may not commit has written nothing either: a refusal counts where a reply called the step done.
+            # A user who may not commit has written nothing either: a refusal counts if a reply had confirmed the step.
             written = record.intended is None or record.done is not None
             failed = self._commit(plan, {name: before}, put_back={}, refusals_count=written)
             if failed:
@@ -255,13 +255,13 @@ class GroupWriter(Writer):
         put_back: Mapping[str, tuple[WrittenOffset, ...]],
         refusals_count: bool = True,
     ) -> Mapping[str, OffsetwiseError]:
-        """Commit; give an error for every group of which not every partition was read back as wanted.
+        """Commit; return an error for every group with a partition that was not read back as requested.
 
         Args:
             plan: The plan.
-            requested: What each group is to hold.
-            put_back: What is taken back of a group that is committed in part, by group.
-            refusals_count: Whether a partition that is refused is not as wanted, though it is read back so.
+            requested: The offsets of each group.
+            put_back: By group, the offsets to restore if it is committed in part.
+            refusals_count: Whether a refused partition is an error although it is read back as requested.
 
         Raises:
             ClusterError: Nothing was sent.

@@ -1,1 +1,1 @@
-"""Transactions of a sink's partitions that no coordinator knows, ended by abort markers."""
+"""Hanging transactions of a sink's partitions, which no coordinator knows, ended by abort markers."""

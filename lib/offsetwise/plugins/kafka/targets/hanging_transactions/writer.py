@@ -1,4 +1,4 @@
-"""Ends transactions that no coordinator knows, by abort markers to the leaders of their partitions."""
+"""Ends hanging transactions, which no coordinator knows, by abort markers to the leaders of their partitions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The transactions that a job's sinks left open, committed or aborted as its checkpoint says."""
+"""The open transactions of a job's sinks, committed or aborted as its checkpoint says."""

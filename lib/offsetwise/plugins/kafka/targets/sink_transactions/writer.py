@@ -1,4 +1,4 @@
-"""Ends transactions as their coordinators know them, by EndTxn."""
+"""Ends transactions known to their coordinators, by EndTxn."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What targets share that end transactions of a job's sinks: the requests, the journal and the verification."""
+"""What targets that end transactions of a job's sinks share: the requests, the journal and the verification."""

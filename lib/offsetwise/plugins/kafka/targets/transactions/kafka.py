@@ -1,6 +1,6 @@
 """The requests that end transactions, sent to a real cluster with kafka-python: librdkafka has none of them.
 
-librdkafka only makes the first contact, in a process of its own: some answers end the process that it is in.
+librdkafka only makes the first contact, in a separate process: some answers end the process that it is in.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from offsetwise.transactions.ended import ShownTransaction, TransactionPlace
 from offsetwise.transactions.observed import OPEN, PROBE, Answer
 
 TIMEOUT_S: Final = 20.0
-"""For each thing that is asked."""
+"""For each operation."""
 _PAUSE_S: Final = 0.05
 _UNREACHED: Final = 15
 """COORDINATOR_NOT_AVAILABLE: nothing was sent."""
@@ -70,7 +70,7 @@ class KafkaSink:
         return read_logs(self._wire, self._contacted.leaders, transactions)
 
     def may_write(self, prefix: str) -> bool | None:
-        """Ask about an id that nobody has, whose transaction cannot be ended; see `SinkPort`."""
+        """Ask with an unused id, whose transaction cannot be ended; see `SinkPort`."""
         self._begin_anew()
         name = f"{prefix}{PROBE}"
         request = EndTxnRequest(transactional_id=name, producer_id=0, producer_epoch=0, committed=False, max_version=4)

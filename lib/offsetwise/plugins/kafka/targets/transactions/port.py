@@ -13,37 +13,37 @@ from offsetwise.transactions.observed import Answer
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     code: int | None
-    """Kafka's error code, 0 for none; None where no answer came, so that it may have arrived."""
+    """Kafka's error code, 0 for none; None if there was no answer, so that it may have arrived."""
     message: str
     """The error's name, or why there is no answer: a clause."""
     again: bool = False
-    """Whether another moment may answer otherwise: the coordinator was not ready until the deadline."""
+    """Whether a retry may succeed: the coordinator was not ready until the deadline."""
     elsewhere: str | None = None
-    """The cluster that the connection led to, where it is another one: nothing was sent."""
+    """The id of the cluster that the connection led to, if it is another one: nothing was sent."""
 
 
 class SinkPort(Protocol):
     @property
     def cluster_id(self) -> str | None:
-        """What the cluster calls itself."""
+        """The cluster's id."""
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Answer]:
         """Ask coordinators about transactional ids, with a deadline of its own."""
 
     def end(self, planned: PlannedTransaction) -> Reply:
-        """Send the one request that ends a transaction, until a coordinator that is ready has answered it."""
+        """Send the request that ends a transaction, until a coordinator that is ready has answered it."""
 
     def logs(self, transactions: Sequence[PlannedTransaction]) -> Mapping[TransactionPlace, ShownTransaction]:
-        """Read what the logs show of transactions."""
+        """Read the state of transactions in the logs."""
 
     def may_write(self, prefix: str) -> bool | None:
-        """Ask by a request that cannot write whether the user may end transactions of a prefix; None without answer."""
+        """Ask by a request without effect whether the user may end transactions of a prefix; None if unanswered."""
 
     def knows(self, producer_id: int) -> bool:
         """Return whether a coordinator has, or may have, a transaction of this producer open."""
 
     def wait(self) -> bool:
-        """Wait a moment before something is asked again; False once it has been waited for long enough."""
+        """Wait a moment before a retry; return False after the maximum waiting time."""
 
 
 class Connect(Protocol):
@@ -51,6 +51,6 @@ class Connect(Protocol):
         """Connect.
 
         Raises:
-            ClusterError: The cluster gave no answer.
+            ClusterError: The cluster did not answer.
             ConfigError: The file names no such cluster.
         """

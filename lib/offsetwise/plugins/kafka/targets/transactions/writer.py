@@ -1,9 +1,10 @@
-"""Ends the transactions that a job's sinks left open, one at a time, commits before aborts, up to the first refusal.
+"""Ends the open transactions of a job's sinks, one at a time, commits before aborts, up to the first refusal.
 
-A request is sent only after the coordinator has said, at that moment, that exactly this transaction is open. The
-journal has its id, producer id, epoch and the version of the request before it is sent. So whoever goes on looks first:
-what is over as planned, and was about to be sent, is done; what is open is sent again with the same version, which
-changes nothing where it had arrived. What somebody else ended is refused. In the end the logs are read: they decide.
+A request is sent only after the coordinator has just confirmed that exactly this transaction is open. The journal has
+its id, producer id, epoch and the version of the request before it is sent. So a later run checks first: a transaction
+that has ended as planned, and was about to be ended, is done; an open one is sent again with the same version, which
+has no effect if it had arrived. A transaction that somebody else ended is refused. In the end the logs are read: they
+decide.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class SinkWriter(Writer):
     connect: Connect
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Return which transactions would be ended, and ask by harmless requests if the user may. Nothing is ended.
+        """Return which transactions would be ended, and ask with harmless requests if the user may. Nothing is ended.
 
         Raises:
             ApplyError: The user may not; the message says which right is missing.
@@ -69,12 +70,12 @@ class SinkWriter(Writer):
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """End the plan's transactions, under the journal, and look that they are.
+        """End the plan's transactions, recording each step in the journal, and verify that they are ended.
 
         Raises:
-            StalePlanError: One is not in the state that was reviewed. What was ended before it is told.
-            LostReplyError: Whether one was ended cannot be told yet.
-            ApplyError: One was refused; or one is not as planned in the log, though no error was answered.
+            StalePlanError: A transaction is not in the reviewed state. The message says which were ended before it.
+            LostReplyError: It is not known yet whether a transaction was ended.
+            ApplyError: One was refused, or is not as planned in the log although no error was returned.
         """
         journal, sink = journal_of(context), _sink(plan)
         record = journal.record(context.step)
@@ -107,7 +108,7 @@ class SinkWriter(Writer):
         return journal.done(context.step, intended)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:  # noqa: ARG002 - the protocol's
-        """Refuse: there is no way back.
+        """Refuse: ended transactions cannot be restored.
 
         Raises:
             ApplyError: Always.
@@ -225,10 +226,10 @@ def _is_done(port: SinkPort, transaction: PlannedTransaction, answer: Answer | N
 
 
 def _verify(plan: Plan, port: SinkPort) -> None:
-    """Hold every transaction against its coordinator and the logs, when the markers have been written.
+    """Compare every transaction with its coordinator and the logs, after the markers have been written.
 
     Raises:
-        ApplyError: One is not as planned; or it cannot be told.
+        ApplyError: A transaction is not as planned, or its state is not known.
     """
     results = _settled(plan.transactions, port)
     wrong = [message for turnout, message in results if turnout is Turnout.DIFFERENT]
@@ -267,7 +268,7 @@ def _request(transaction: PlannedTransaction) -> tuple[str | None, int, int, int
 
 
 def _sent(plan: Plan, note: str | None, path: str) -> int:
-    """Return the number of the last transaction that the journal says was about to be ended; -1 for none."""
+    """Return the number of the last transaction that the journal records as about to be ended; -1 for none."""
     if note is None:
         return -1
     known = [json.dumps([number, *_request(transaction)]) for number, transaction in enumerate(plan.transactions)]
@@ -281,9 +282,9 @@ def _sent(plan: Plan, note: str | None, path: str) -> int:
 
 
 def _rest(plan: Plan, number: int, port: SinkPort | None) -> str:
-    """Describe what came of the others; without a port to ask, only what was answered."""
+    """Describe the results of the other transactions; without a port, only the replies."""
     total, remaining = len(plan.transactions), len(plan.transactions) - number - 1
-    # A request can be answered without an error and change nothing: what came of those before is looked up.
+    # A request can succeed without an effect: the state of the earlier transactions is looked up.
     results = [] if port is None else _settled(plan.transactions[:number], port)
     other = [message for turnout, message in results if turnout is not Turnout.CONFIRMED]
     before = f"The {number:,} before it are ended as planned."

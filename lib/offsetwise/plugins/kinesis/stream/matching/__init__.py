@@ -1,6 +1,6 @@
-"""Finds the positions of a job on another stream, by the records of both: windows are read, and the cut decides.
+"""Finds the positions of a job on another stream by the records of both: windows are read, and the cut decides.
 
-Where a job resumes is said for each shard of the new stream, whatever shards of the old one its records come from.
+The result is a position for each shard of the new stream, whatever shards of the old one its records come from.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StreamCopies:
     def position_at(
         self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None
     ) -> ShardPlace:
-        """Return the place before a record of a window, in the words of engines: after the one before it."""
+        """Return the position before a record of a window, as engines express it: after the record before it."""
         window, shard = windows[number], self.shards[number]
         if shard.closed and window.at_end and index == len(window.numbers):
             return SHARD_END

@@ -1,4 +1,4 @@
-"""Reads the records around places again, by their sequence numbers: what a plan's proof is held against."""
+"""Reads the records around positions again, by their sequence numbers, to check a plan's proof."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offsetwise.ports.windows import ReadFailure, WantedRecords, Window
 Identified: TypeAlias = Callable[[bytes, bytes], tuple[str, int]]
 
 _AT_FIRST: Final = 100
-"""Records of the first read: most proofs are those of neighbours. Each further one is of ten times as many."""
+"""Records of the first read: most proofs are those of neighbours. Each further one reads ten times as many."""
 _GROWTH: Final = 10
 
 
@@ -32,7 +32,7 @@ def read_again(
     isolation: IsolationLevel,  # noqa: ARG001 - a stream has no transactions
     identified: Identified,
 ) -> list[ReadStretch]:
-    """Read stretches of shards; see `ReadAgain`. Those of one shard are read one after the other, for its quota."""
+    """Read stretches of shards; see `ReadAgain`. Those of one shard are read one after another, for its quota."""
     access = access_of(config)
     shards: dict[TopicPartition, dict[Stretch, ReadStretch]] = {}
     for request in requests:
@@ -56,10 +56,10 @@ class _ShardReading:
     identified: Identified
 
     def stretch(self, request: Stretch) -> ReadStretch:
-        """Read one stretch, and say which of its ends retention took.
+        """Read one stretch, and report which of its ends have expired.
 
         Raises:
-            ClusterError: The stream refuses to be read, or gives no answer.
+            ClusterError: The stream refuses to be read, or does not answer.
         """
         ends = frozenset(position for position in (request.first, request.final) if isinstance(position, ShardPlace))
         try:
@@ -83,13 +83,13 @@ class _ShardReading:
             except Exception as error:
                 if failure_of(error) is not ReadFailure.FOREIGN:
                     raise
-                return ReadStretch()  # it is no number of this shard, or one that it has lost
+                return ReadStretch()  # it is not a number of this shard, or one that has expired
         stretch = self._read(TRIM_HORIZON, request)
         if stretch.whole_below:
             return stretch
         position = request.position
         if isinstance(position, ShardPlace) and (position.sequence is not None or position.at_ms is not None):
-            # Too many lie below: those above are read from the place on.
+            # Too many records precede it: those after it are read from the position on.
             begin = at_time(position.at_ms or 0) if position.sequence is None else at(position.sequence)
             stretch = self._read(begin, request)
         return replace(stretch, whole_below=False)
@@ -131,7 +131,7 @@ class _ShardReading:
             limit = min(MOST_AT_ONCE, limit * _GROWTH)
 
     def _expired(self, missing: Collection[ShardPlace]) -> frozenset[ShardPlace]:
-        """Return those older than the oldest record that the shard has; the others were never there."""
+        """Return the positions older than the shard's oldest record; the others never existed."""
         oldest = next((int(record["SequenceNumber"]) for record in self._records(TRIM_HORIZON)), None)
         return frozenset(position for position in missing if self._may_have_been(position, oldest))
 
@@ -143,7 +143,7 @@ class _ShardReading:
 
 
 def _is_below(position: object, number: int, record: Mapping[str, Any], data: bytes) -> bool:
-    """Return whether a record lies below a place; of an aggregate that is processed in part, the rest does not."""
+    """Return whether a record is below a position; an aggregate that is processed in part is not."""
     if not isinstance(position, ShardPlace) or position.place in (Place.SHARD_END, Place.LATEST):
         return True
     if position.sequence is None:

@@ -55,9 +55,9 @@ def match_of(scene: Scene, first: Query, search: Search, number: int, cut: Shard
 
 
 def _read_again(search: Search, number: int) -> dict[int, int]:
-    """Return how many user records are read twice of an aggregate that is processed in part, by old shard.
+    """Return how many user records of a partly processed aggregate are read twice, by old shard.
 
-    Its copy is unread as a whole. Where no copy was read, every new shard counts it that could get it.
+    Its copy is unread as a whole. If no copy was read, it counts for every new shard that could get it.
     """
     shard = search.streams.new[number]
     again = {}
@@ -135,7 +135,7 @@ def _quiet(search: Search, number: int) -> str:
     )
     if begun is None or not search.copies.own_times:
         return f"{message}, or decide its position."
-    # A copy arrives after its record, so that none of an unread record lies below this time.
+    # A copy arrives after its record, so no copy of an unread record arrived before this time.
     return f"{message}, or decide {at_time(begun)}, which misses no unread record and may read some twice."
 
 

@@ -1,4 +1,4 @@
-"""The records of both streams' shards, and the parts of their hash keys that are judged alone."""
+"""The records of both streams' shards, and the ranges of their hash keys that are judged separately."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from offsetwise.model import ShardRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardWindow:
-    """Records of one shard, read without a gap, in their order."""
+    """Consecutive records of one shard, in order."""
 
     shard: ShardRange
     identities: Sequence[str] = ()
     keys: Sequence[int] = ()
     """The hash of each record's partition key."""
     whole: bool = True
-    """Whether they begin at the oldest record that the shard has. Of the new stream they begin early enough, whether
-    or not it is so, that nothing below can be a copy of a record in a window of the old one."""
+    """Whether they begin at the shard's oldest record. In any case, windows of the new stream begin early enough that
+    no earlier record can be a copy of a record in a window of the old one."""
     at_end: bool = True
-    """Whether nothing follows them."""
+    """Whether they end at the shard's newest record."""
     read: int = 0
-    """Of the old stream: how many of them the job has read."""
+    """In the old stream: how many of them the job has read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class IndexStretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One part of the hash keys, and the lines of shards that have it; parents come before children."""
+    """One range of the hash keys, and the lines of shards that cover it; parents precede children."""
 
     old: tuple[IndexStretch, ...]
     new: tuple[IndexStretch, ...]
@@ -73,22 +73,22 @@ def _lines(windows: Sequence[ShardWindow]) -> Iterator[dict[int, IndexStretch]]:
 def _by_stretch(window: ShardWindow, lows: Sequence[int]) -> dict[int, list[int]]:
     results: dict[int, list[int]] = {}
     for index, key in enumerate(window.keys):
-        # A record of an explicit hash key lies outside its shard: the nearest stretch of the shard takes it.
+        # A record with an explicit hash key is outside its shard's keys: the nearest range of the shard takes it.
         nearest = min(max(key, window.shard.low), window.shard.high)
         results.setdefault(bisect_right(lows, nearest) - 1, []).append(index)
     return results
 
 
 def _in_line(stretches: Iterable[IndexStretch]) -> tuple[IndexStretch, ...]:
-    """Order shards as their keys went through them: a stream gives a child a higher number than its parents."""
+    """Order shards along their lineage: a stream gives a child a higher number than its parents."""
     return tuple(sorted(stretches, key=lambda stretch: stretch.window.shard.partition))
 
 
 def unkeyed(old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool) -> Iterator[Cell]:
-    """Yield a part for each new shard and line of old ones: those records of the line that the new shard has copies of.
+    """Yield a cell for each new shard and line of old ones: the records of the line that the new shard has copies of.
 
-    Of the new shard's records those whose keys the line has; with hash keys of producers, which lead to no line either,
-    all but those that only other old shards are known to have.
+    Of the new shard's records, those whose keys the line covers. With explicit hash keys, which lead to no line either:
+    all except those that only other old shards are known to have.
     """
     identities = [set(window.identities) for window in new]
     if not explicit:
@@ -111,7 +111,7 @@ def _copied(line: Iterable[IndexStretch], here: Collection[str]) -> tuple[IndexS
 
 
 def is_explicit(windows: Sequence[ShardWindow]) -> bool:
-    """Return whether a record lies in a shard that its partition key does not lead to."""
+    """Return whether a record is in a shard that its partition key does not lead to."""
     return any(not window.shard.low <= key <= window.shard.high for window in windows for key in window.keys)
 
 

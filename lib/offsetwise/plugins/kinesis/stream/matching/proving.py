@@ -1,4 +1,4 @@
-"""The records that prove a place in a shard of the new stream: of each old shard the nearest ones on both sides."""
+"""The records that prove a position in a shard of the new stream: for each old shard the nearest ones on both sides."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from offsetwise.ports.windows import Window
 
 
 def parts_of(search: Search, number: int, index: int) -> Iterator[PartProof]:
-    """Yield what each old shard proves of a place; nothing of one that is read to its end and has no copy there.
+    """Yield the proof by each old shard; none for a shard that is read to its end and has no copy there.
 
     Args:
-        search: What was read of both streams.
-        number: The shard of the new one.
-        index: Of the first record at or above the place, in the shard's window.
+        search: The records of both streams.
+        number: The shard of the new stream.
+        index: Index of the first record at or above the position, in the shard's window.
     """
     copies = _Copies.of(search.new[number], index)
     for old in sorted(search.olds(number)):
@@ -44,7 +44,7 @@ class _Copies:
 def _nearest(
     search: Search, window: Window, indices: Iterable[int], copies: Mapping[str, int], count: Mapping[str, int]
 ) -> CopiedRecord | None:
-    """Return the first record with a copy; of records that are equal to others only where no other one has a copy."""
+    """Return the first record with a copy; a record that equals others only if no unique one has a copy."""
     equal = None
     for index in indices:
         identity = window.identities[index]

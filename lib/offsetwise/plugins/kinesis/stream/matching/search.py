@@ -46,19 +46,19 @@ class Streams:
     by_hash: bool
     """Whether the hash of a record's key leads to its new shard, as it never does to a partition."""
     job_positions: Mapping[int, ShardPlace]
-    """As the records at them showed it; before an aggregate's rest where nobody read it."""
+    """As confirmed by the records at them; before the rest of an aggregate if it was not read."""
     unlisted: tuple[int, ...]
-    """Shards that the old stream does not list any more, and that were not read to their end."""
+    """Shards that the old stream no longer lists, and that were not read to their end."""
     trimmed: bool
     """Whether the old stream may have lost records."""
     stated: Mapping[int, ShardPlace] = field(default_factory=dict)
-    """As the job's engine writes them, where that is otherwise."""
+    """As the job's engine writes them, if that differs."""
     contradiction: str = ""
-    """Why a position is none in the old stream, as a sentence; empty where nothing shows that."""
+    """Why a position is impossible in the old stream, as a sentence; empty if nothing shows that."""
 
     @classmethod
     def of(cls, scene: Scene, positions: Sequence[Query]) -> Streams | None:
-        """Put both together; None where one of them has not told its shards."""
+        """Combine both streams; None if the shards of one of them are not known."""
         first = positions[0]
         ours = scene.topics[Cluster.OLD].get(first.topic)
         theirs = scene.topics[Cluster.NEW].get(first.new_topic)
@@ -94,7 +94,7 @@ class Streams:
         return met(self.new[number], self.old)
 
     def place_in(self, number: int) -> ShardPlace:
-        """Return where the job is, of the records that a new shard gets; shards that it has read are left out."""
+        """Return the job's position in the unfinished old shards whose records a new shard gets."""
         positions = {old: self.stated.get(old, self.job_positions[old]) for old in self.met_by(number)}
         remaining = {old: position for old, position in positions.items() if position != SHARD_END}
         return in_shards(remaining or positions)
@@ -131,7 +131,7 @@ class Search:
     since: dict[int, int | None] = field(default_factory=dict)
     explicit: bool = False
     from_start: bool = False
-    """Whether the new side is read from its oldest record on, because its times tell nothing."""
+    """Whether the new side is read from its oldest record on, because its times cannot be used."""
     calls: int = 0
 
     def find(self, *, natives_excluded: bool) -> dict[int, ShardCut]:
@@ -163,7 +163,7 @@ class Search:
 
     @property
     def previous_found(self) -> set[bool]:
-        """Return for the positions behind a record whether that record was found."""
+        """For the positions after a record, whether that record was found."""
         positions = (
             (position.sequence, self.old.get(number)) for number, position in self.streams.job_positions.items()
         )
@@ -191,7 +191,7 @@ class Search:
             self._read_old(self.streams.old, reach)
             self._read_new(self.streams.new, reach)
         if not (self.copies.own_times or self.from_start) and self._lacks_copies():
-            # The times are the writers' own: what is not found may lie below the one that was begun at.
+            # The times are the producers' own: missing records may be before the window's begin.
             self.from_start = True
             self._read_new(self.streams.new, reach)
 
@@ -217,7 +217,7 @@ class Search:
             parent = bool(self.streams.new[shard].parents) or self.streams.new[shard].closed
             scattered = parent or not self.streams.by_hash
             until = None if scattered or all(window.at_end for window in windows) else self._identities(shard, windows)
-            # Both ends of a window, and what came between the copies from elsewhere.
+            # Both ends of a window, and foreign records between the copies.
             most = max(self.content.budget_records // GROWTH**2, 8 * reach)
             task = self._task(self.streams.new_name, shard)
             most = task.most_records if self.from_start else min(most, task.most_records)
@@ -225,7 +225,7 @@ class Search:
         self.new |= dict(zip(due, self._given(self.copies.read, tasks), strict=True))
 
     def _since(self, windows: Sequence[Window]) -> int | None:
-        """Return from when on copies may have arrived of the records in some windows; None for the oldest record."""
+        """Return the earliest possible arrival of copies of the records in some windows; None for the oldest record."""
         if any(window.oldest_ms is None and not _is_whole(window) for window in windows):
             return None
         oldest = [window.oldest_ms for window in windows if window.oldest_ms is not None]
@@ -280,10 +280,10 @@ def _as_window(shard: ShardRange, window: Window) -> ShardWindow:
 
 
 def refuse(task: WantedRecords, window: Window) -> None:
-    """Go on without a shard that is not there, or not the position's; anything else ends the comparison.
+    """Accept a shard that does not exist, or that is not the position's; anything else ends the comparison.
 
     Raises:
-        ClusterError: The stream refuses to be read, or gives no answer.
+        ClusterError: The stream refuses to be read, or does not answer.
     """
     shard = f"{shard_id(task.partition)} of stream {task.topic!r}"
     message = f"{shard}: expected its records, but {window.message}. No result was used."

@@ -1,13 +1,13 @@
-"""Where a job resumes in each shard of another stream: the counted cut, per stretch of hash keys.
+"""Finds where a job resumes in each shard of another stream: the counted cut, per range of hash keys.
 
-Shards of two streams need not be the same ones. A record's partition key says by its hash which shards of either
-stream may hold it, so all hash keys are divided where any shard begins: into parts that each have one line of shards
-on the old stream, parents before children, and one on the new stream. In such a part records keep their order, and
-`decide` finds its cut as in a partition. A shard of the new stream has as many parts as shards of the old one meet it;
-its place is right where it fits all of them, and where none does, the lowest one skips nothing.
+The shards of two streams may differ. The hash of a record's partition key tells which shards of either stream may have
+it, so all hash keys are divided wherever a shard begins, into parts that each have one line of shards on the old
+stream, parents before children, and one on the new stream. In such a part records keep their order, and `decide` finds
+its cut as in a partition. A shard of the new stream has as many parts as shards of the old one overlap it; its position
+is right if it fits all of them, and if none does, the lowest one skips nothing.
 
-Where keys do not lead to a new shard, as in a topic of Kafka, whose partitions a link chooses as it likes, each of them
-has parts of all shards of the old stream: of those of their records that it has copies of.
+If keys do not lead to a new shard, as in a Kafka topic, whose partitions a link chooses freely, each of them has parts
+of all shards of the old stream: the records that it has copies of.
 """
 
 from __future__ import annotations
@@ -28,33 +28,34 @@ _BY_WORTH = (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED, Exact
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashKeyPart:
     old: tuple[int, ...]
-    """The shards of the old stream that have it."""
+    """The shards of the old stream that overlap it."""
     cut: Cut
-    """In numbers of its own; only its counts mean something outside."""
+    """In numbers of its own; only its counts are meaningful outside."""
     at: Sequence[int] = ()
     """The records of the part, by their indices in the shard's window."""
     below: int = 0
-    """How many of them lie below the cut."""
+    """How many of them are below the cut."""
     below_highest: int = 0
-    """How many lie below the highest place that it may be."""
+    """How many are below the highest possible position."""
     below_copy: int = 0
-    """How many lie below the first copy at or above that one: between them are records that no old one explains."""
+    """How many are below the first copy at or above the highest position: those in between are explained by no old
+    record."""
     leading: int = 0
-    """Records before the first copy, which no record of the old stream explains."""
+    """Records before the first copy that no record of the old stream explains."""
     surplus: int = 0
-    """Copies beyond the records that the old stream holds, below the place."""
+    """Copies below the position in excess of the old stream's records."""
     uncopied: int = 0
     """Records that the job has read and that have no copy."""
     identical: bool = False
-    """Whether the same record was read and unread, so that only its number of copies tells."""
+    """Whether equal records were read and unread, so that only the number of copies decides."""
 
     @property
     def lag(self) -> int:
-        """The index behind the last record below the cut: the lowest place that fits."""
+        """The index after the last record below the cut: the lowest position that fits."""
         return self.at[self.below - 1] + 1 if self.below else 0
 
     def first(self, end: int) -> int:
-        """Return the index of the first record at or above the cut, the highest place that fits; `end` without one."""
+        """Return the index of the first record at or above the cut, the highest position; `end` if there is none."""
         return self.at[self.below] if self.below < len(self.at) else end
 
     @property
@@ -62,7 +63,7 @@ class HashKeyPart:
         return self.at[self.below_highest - 1] + 1 if self.below_highest else 0
 
     def first_copy(self, end: int) -> int:
-        """Return the index of the first copy at or above the highest place: a place above it skips that one."""
+        """Return the index of the first copy at or above the highest position, which a later position would skip."""
         return self.at[self.below_copy] if self.below_copy < len(self.at) else end
 
     def between(self, start: int, end: int) -> int:
@@ -73,20 +74,20 @@ class HashKeyPart:
 class ShardCut:
     shard: int
     exactness: Exactness | None
-    """None where more has to be read."""
+    """None if more has to be read."""
     reason: Reason
     index: int | None = None
-    """Of the first record to read among those of the shard's window."""
+    """Index of the first record to read in the shard's window."""
     highest: int | None = None
-    """Where it lies at most; equal to `index` where it is proven."""
+    """Upper bound of the index; equal to `index` if it is proven."""
     replay: int | None = None
     foreign_below: int | None = None
     ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
     parts: tuple[HashKeyPart, ...] = ()
     interleaved: bool = False
-    """Whether the records of several old shards lie so that no position fits them all."""
+    """Whether the records of several old shards interleave so that no position fits them all."""
     nowhere: tuple[int, int] = (0, 0)
-    """Where keys do not lead to a new shard: how many records, read and unread, none of them has a copy of."""
+    """If keys do not lead to a new shard: how many read and unread records have no copy in any of them."""
 
 
 def match(
@@ -99,16 +100,16 @@ def match(
     trimmed: bool = False,
     last: bool = True,
 ) -> dict[int, ShardCut]:
-    """Find the place of a job in each shard of the new stream.
+    """Find the position of a job in each shard of the new stream.
 
     Args:
         old: The shards of the old stream, each with the records around the job's position.
         new: The shards of the new stream, each with the records that may be their copies.
-        explicit: Whether producers name hash keys themselves, so that keys do not tell a record's shard.
-        apart: Whether the new shards are partitions, which keys do not lead to by their hashes.
-        natives_excluded: Somebody stated that nobody but the mirror writes to the new stream.
+        explicit: Whether producers set explicit hash keys, so that keys do not tell a record's shard.
+        apart: Whether the new shards are partitions, which hashes of keys do not lead to.
+        natives_excluded: Whether somebody stated that only the mirror writes to the new stream.
         trimmed: Whether the old stream may have lost records that the job has read.
-        last: The windows cannot grow: answer BOUNDED or UNKNOWN instead of asking for more.
+        last: Whether the windows cannot grow: return BOUNDED or UNKNOWN instead of asking for more.
 
     Returns:
         By the number of the new shard.
@@ -139,8 +140,8 @@ def _judged(cell: Cell, options: _Request) -> Iterator[tuple[int, HashKeyPart]]:
     known = set(ours.identities)
     leading = next((j for j, identity in enumerate(theirs.identities) if identity in known), 0)
     if leading and theirs.identities[leading] in set(ours.identities[: position - ours.start]):
-        # Records before the first copy of one that was read: of other writers, or copies of what the old stream has
-        # lost. They lie in front of all that it tells of.
+        # Records before the first copy of a read one: of other producers, or copies of records that the old stream has
+        # lost. They precede everything it can explain.
         theirs = replace(
             theirs, start=leading, offsets=theirs.offsets[leading:], identities=theirs.identities[leading:]
         )
@@ -163,7 +164,7 @@ def _judged(cell: Cell, options: _Request) -> Iterator[tuple[int, HashKeyPart]]:
             yield number, of_shard
             passed += len(stretch.at)
         elif part.cut.proven_offset is not None and part.cut.proven_offset < passed:
-            yield number, replace(part, at=stretch.at)  # its parent is unread from somewhere on, and so it is wholly
+            yield number, replace(part, at=stretch.at)  # its parent is unread in part, so all of it is unread
         else:
             exactness = Exactness.UNKNOWN if options.last else None
             yield number, replace(part, cut=replace(part.cut, exactness=exactness, reason=Reason.FEW_ANCHORS))
@@ -177,9 +178,9 @@ def _without_gap(line: Sequence[IndexStretch]) -> Iterator[IndexStretch]:
 
 
 def _old_window(cell: Cell, *, trimmed: bool) -> tuple[LogWindow, int]:
-    """Put the records of a line of shards in order: those that were read, then those that were not.
+    """Order the records of a line of shards: the read ones, then the unread ones.
 
-    Where a shard's records do not follow those of its parent without a gap, only those beside the position stay.
+    If a shard's records do not follow those of its parent without a gap, only those next to the position stay.
     """
     line = cell.old
     begin = max((at for at, stretch in enumerate(line) if not stretch.window.whole), default=0)
@@ -216,7 +217,7 @@ def _new_window(line: Sequence[IndexStretch]) -> LogWindow:
 def _checked(
     cut: Cut, old: LogWindow, new: LogWindow, split: int, *, whole: bool, natives_excluded: bool
 ) -> HashKeyPart:
-    """Lower what a cut is worth where counts beside the place do not add up, or the front was not read."""
+    """Lower the exactness of a cut if the counts next to the position do not match, or the front was not read."""
     read, unread = Counter(old.identities[:split]), Counter(old.identities[split:])
     copies = Counter(new.identities)
     part = HashKeyPart(
@@ -234,7 +235,7 @@ def _checked(
 
 
 def _without_records(window: ShardWindow, *, last: bool) -> ShardCut:
-    """Cut a shard of whose hash keys no record is left on either stream: it is read from its start."""
+    """Cut a shard without records of its hash keys on either stream: it is read from its start."""
     certain = window.whole and window.at_end
     start = 0 if certain else None
     return ShardCut(
@@ -279,12 +280,12 @@ def _combined(window: ShardWindow, parts: Sequence[HashKeyPart], options: _Reque
     bounded = replace(cut, exactness=Exactness.BOUNDED, highest=highest)
     by_others = all(part.cut.reason in (Reason.PROVEN, Reason.NATIVE_BELOW) for part in parts)
     if index < highest <= min(part.first_copy(count) for part in parts) and by_others:
-        # One place fits all copies; below it lie records of other writers, as in a partition.
+        # One position fits all copies; below it are records of other producers, as in a partition.
         foreign = sum(part.between(part.behind_highest, highest) + (part.cut.foreign_below or 0) for part in parts)
         return replace(bounded, reason=Reason.NATIVE_BELOW, foreign_below=foreign, interleaved=False)
     if worst.cut.exactness is Exactness.BOUNDED:
         return bounded
-    # Where the parts' places differ and records lie between them, the lowest one skips nothing.
+    # If the parts' positions differ and records are between them, the lowest one skips nothing.
     return replace(bounded, reason=Reason.REPLAY_UNAVOIDABLE) if cut.interleaved else cut
 
 
@@ -308,7 +309,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 def _without_keys(
     cuts: Mapping[int, ShardCut], old: Sequence[ShardWindow], new: Sequence[ShardWindow], *, explicit: bool
 ) -> dict[int, ShardCut]:
-    """Lower what is known where keys do not tell which shard has, or is yet to get, the copy of a record."""
+    """Lower the exactness if keys do not tell which shard has, or will get, the copy of a record."""
     copies = Counter(identity for window in new for identity in window.identities)
     read = Counter(identity for window in old for identity in window.identities[: window.read])
     unread = Counter(identity for window in old for identity in window.identities[window.read :])

@@ -1,1 +1,1 @@
-"""The time at which a job begins every shard, where it cannot be given their places."""
+"""The time at which a job begins every shard, if it cannot be given their positions."""

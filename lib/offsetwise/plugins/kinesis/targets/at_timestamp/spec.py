@@ -1,7 +1,7 @@
-"""The time at which a job begins every shard, where it cannot be given their places: records are read again.
+"""The time at which a job begins every shard, if it cannot be given their positions: records are read again.
 
-It is that of the oldest record which a position is after, so that nothing unread is older. Sequence numbers tell whole
-seconds; one more is taken off, because the hosts that took the records in have clocks of their own.
+It is the time of the oldest record that a position is after, so that no unread record is older. Sequence numbers
+contain whole seconds; one more is subtracted, because the hosts that received the records have clocks of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _APART_MS: Final = 1_000
 
 
 def start_time(plan: Plan) -> str:
-    """Return the file's text: the time, and of each shard how many seconds of records are read again."""
+    """Return the file's text: the time, and for each shard how many seconds of records are read again."""
     times = {
         shard_id(position.partition): at_ms
         for position in plan.positions
@@ -44,17 +44,17 @@ def start_time(plan: Plan) -> str:
 
 
 def fitting_time(plan: Plan) -> str:
-    """Return the file's text of a plan that it can hold.
+    """Return the file's text for a plan that it can express.
 
     Raises:
-        ApplyError: It cannot hold it.
+        ApplyError: It cannot express the plan.
     """
     TYPE.require_fit(plan, "The start time")
     return start_time(plan)
 
 
 def _read_until_ms(position: PlannedPosition) -> int | None:
-    """Return when the record arrived that a shard is read up to; None where nothing tells."""
+    """Return the arrival of the record that a shard is read up to; None if it is not known."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace) or position.start is Start.EARLIEST:
         return None
@@ -74,8 +74,6 @@ _WAY: Final = Way(
 
 
 class AtTimestampTarget(OutputTarget):
-    """The time at which a job begins every shard, where it cannot be given their places: records are read again."""
-
     name = _NAME
     label = "start time"
     role = TargetRole.START

@@ -25,6 +25,6 @@ def verify(
     plan: Plan,
     step: ReceiptStep,
     readers: Readers,
-    checkpoint: str | None,  # noqa: ARG001 - a checkpoint has positions, which a time does not tell
+    checkpoint: str | None,  # noqa: ARG001 - positions do not follow from a time
 ) -> list[Seen]:
     return verify_start(plan, step, readers, start_time(plan))

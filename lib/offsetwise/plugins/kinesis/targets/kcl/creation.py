@@ -1,9 +1,9 @@
-"""Creates the table of an application, goes on with it after an interruption, and deletes what this plan created.
+"""Creates the table of an application, continues after an interruption, and deletes a table that this plan created.
 
-DynamoDB neither creates nor deletes a table under a condition. What tells the plan's own table from somebody else's of
-the same name is the time at which DynamoDB created it, which is kept as soon as it is known. A call that ended between
-the request and its answer leaves no time: the table is then taken for the plan's own where it has the lease table's
-key and not one row, so nobody's data can be in it.
+DynamoDB neither creates nor deletes a table conditionally. The plan's own table is distinguished from somebody else's
+of the same name by DynamoDB's creation time, which is recorded as soon as it is known. A call that ended between the
+request and its answer leaves no time: the table then counts as the plan's own if it has the lease table's key and not
+one row, so nobody's data can be in it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _DRAFT: Final = "Find out whose table it is. To write to it, draft the plan agai
 
 
 def require_none(table: LeaseTable) -> None:
-    """Go on only where there is no such table.
+    """Require that there is no such table.
 
     Raises:
         StalePlanError: There is one.
-        ClusterError: DynamoDB does not say.
+        ClusterError: DynamoDB does not answer.
     """
     state = table.state()
     if state is not None:
@@ -38,12 +38,12 @@ def require_none(table: LeaseTable) -> None:
 
 
 def require_own(table: LeaseTable, state: TableState, created_ms: int | None) -> None:
-    """Go on only where the table is the one that this plan created.
+    """Require that the table is the one that this plan created.
 
     Args:
         table: The table.
-        state: What DynamoDB says of it.
-        created_ms: When this plan created it, epoch ms; None where an earlier call did not learn that.
+        state: Its description by DynamoDB.
+        created_ms: When this plan created it, epoch ms; None if an earlier call did not get the answer.
 
     Raises:
         StalePlanError: It is another one.
@@ -64,11 +64,11 @@ def require_own(table: LeaseTable, state: TableState, created_ms: int | None) ->
 
 
 def require_only(table: LeaseTable, keys: set[str]) -> None:
-    """Go on only where the table has no other rows, of whatever entity, than those of these keys.
+    """Require that the table has no other rows, of any entity, than those with these keys.
 
     Raises:
-        StalePlanError: It has another one.
-        ClusterError: DynamoDB does not say.
+        StalePlanError: It has another row.
+        ClusterError: DynamoDB does not answer.
     """
     others = [key for row in table.rows_of(table.name) or () if (key := row[KEY]["S"]) not in keys]
     if others:
@@ -81,22 +81,22 @@ def require_only(table: LeaseTable, keys: set[str]) -> None:
 
 
 def create(table: LeaseTable, kcl: str, created_ms: int | None, wait: Callable[[float], None]) -> int:
-    """Create the table, or go on with the one that an earlier call created, until leases can be written to it.
+    """Create the table, or continue with the one that an earlier call created, until leases can be written to it.
 
     Args:
         table: The table.
         kcl: The version of the KCL whose layout it gets.
-        created_ms: When an earlier call created it, epoch ms; None where none did, or did not learn that.
-        wait: Waits so many seconds.
+        created_ms: When an earlier call created it, epoch ms; None if none did, or it did not get the answer.
+        wait: Waits the given number of seconds.
 
     Returns:
         When it was created, epoch ms.
 
     Raises:
         StalePlanError: There is one that is not this plan's.
-        LostReplyError: Whether it was created cannot be told yet.
+        LostReplyError: It is not known yet whether it was created.
         ApplyError: It was refused, or is not ready.
-        ClusterError: DynamoDB does not say.
+        ClusterError: DynamoDB does not answer.
     """
     if table.state() is None:
         try:
@@ -110,13 +110,13 @@ def create(table: LeaseTable, kcl: str, created_ms: int | None, wait: Callable[[
 
 
 def delete(table: LeaseTable, wait: Callable[[float], None]) -> None:
-    """Delete the table with all that is in it, and wait until it is gone.
+    """Delete the table with all its rows, and wait until it is gone.
 
     Raises:
-        StalePlanError: Somebody creates or changes it just now.
-        LostReplyError: Whether it is being deleted cannot be told yet.
+        StalePlanError: It is just being created or changed.
+        LostReplyError: It is not known yet whether it is being deleted.
         ApplyError: It was refused, or takes longer than usual.
-        ClusterError: DynamoDB does not say.
+        ClusterError: DynamoDB does not answer.
     """
     try:
         table.delete()

@@ -11,7 +11,7 @@ from offsetwise.plugins.kinesis.targets.kcl.spec import COUNTER
 from offsetwise.storage.dynamodb import Item
 
 HELD: Final = (COUNTER, "checkpoint", "checkpointSubSequenceNumber")
-"""What must be as it was read when a row is written: the version of the lease, and the position."""
+"""Attributes that must be unchanged when a row is written: the version of the lease, and the position."""
 _GONE: Final = frozenset(
     {
         "leaseOwner",
@@ -21,19 +21,19 @@ _GONE: Final = frozenset(
         "pendingCheckpointState",
     }
 )
-"""What a moved lease has no more: whoever held it, and a checkpoint that was prepared for the position before."""
+"""Attributes removed from a moved lease: its owner, and a checkpoint that was prepared for the position before."""
 
 
 def dumped(item: Item) -> str:
-    """Return a row as text, one for every order of its attributes and sets."""
+    """Return a row as text that does not depend on the order of its attributes and sets."""
     return json.dumps({name: _shown(value) for name, value in item.items()}, sort_keys=True, separators=(",", ":"))
 
 
 def loaded(text: str) -> Item:
-    """Return the row that a text says.
+    """Return the row that a text describes.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a row.
     """
     body = json.loads(text)
     if not isinstance(body, dict) or not all(isinstance(value, dict) and len(value) == 1 for value in body.values()):
@@ -64,7 +64,7 @@ def _whole(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def moved(before: Item, position: ShardPlace) -> Item:
-    """Return a lease that begins elsewhere: free, with the counter of one who has taken it once more."""
+    """Return a lease that begins at another position: free, with its counter increased by one."""
     text, sub = words(position)
     retained = {name: value for name, value in before.items() if name not in _GONE}
     return retained | {
@@ -76,7 +76,7 @@ def moved(before: Item, position: ShardPlace) -> Item:
 
 
 def added(key: str, position: ShardPlace, *, low: int, high: int, parents: tuple[str, ...], typed: bool) -> Item:
-    """Return a new lease; `typed` where the others say what they are, as since KCL 3.5."""
+    """Return a new lease; `typed` if the other leases have an entity type, as since KCL 3.5."""
     text, sub = words(position)
     results: dict[str, Mapping[str, Any]] = {
         KEY: {"S": key},

@@ -1,4 +1,4 @@
-"""Whether the workers of an application are stopped, told by two looks at its leases."""
+"""Checks with two looks at the leases that the workers of an application are stopped."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from offsetwise.plugins.kinesis.targets.kcl.spec import COUNTER, Leases, read_le
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseTable
 
 APART_S: Final = 20.0
-"""Two times the KCL's `failoverTimeMillis`, unless that was changed: a worker renews every third of it."""
+"""Twice the KCL's default `failoverTimeMillis`: a worker renews its leases every third of it."""
 
 
 def require_stopped(table: LeaseTable, before: Leases, wait: Callable[[float], None]) -> Leases:
-    """Look again after two times the failover time: a worker that lives has renewed its leases by then.
+    """Look again after twice the failover time: a running worker has renewed its leases by then.
 
     Raises:
-        RunningQueryError: One has.
+        RunningQueryError: A worker has.
         ApplyError: See `read_leases`.
-        ClusterError: As there.
+        ClusterError: See `read_leases`.
     """
     wait(APART_S)
     now = read_leases(table)

@@ -1,4 +1,4 @@
-"""How the applications of the KCL move: workers begin where their leases are, whatever the code says."""
+"""Rules for migrating applications of the KCL: workers begin at their leases, whatever the code says."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from offsetwise.storage.dynamodb import Item, Table
 
 COUNTER: Final = "leaseCounter"
 KCL_3: Final = "3"
-"""The layout of KCL 3: leases say that they are some, and an index leads from a worker to its own."""
+"""The layout of KCL 3: leases have an entity type, and an index finds the leases of a worker."""
 CREATE: Final = (
     "Let the plan create it: draft with --set create_table=true --set kcl=2, or kcl=3 for KCL 3; or name the "
     "application whose table is there: --target kcl-leases:APPLICATION."
@@ -28,18 +28,18 @@ NAME_ANOTHER: Final = (
 )
 _REFUSED: Final = frozenset(kind.code for kind in (checkpoint_damaged, lease_held, lease_table_migrates, table_shared))
 _COORDINATOR: Final = "-CoordinatorState"
-"""What KCL 3.0 to 3.4 calls the table beside that of the leases."""
+"""Suffix of the coordinator table of KCL 3.0 to 3.4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leases:
     rows: Mapping[str, Item]
-    """By lease key; rows of other entities are not among them."""
+    """By lease key, without rows of other entities."""
     positions: Mapping[str, AnyPosition]
 
     @property
     def typed(self) -> bool:
-        """Whether leases say what they are, as since KCL 3.5."""
+        """Whether leases have an entity type, as since KCL 3.5."""
         return any("entityType" in row for row in self.rows.values())
 
 
@@ -51,7 +51,7 @@ NO_LEASES: Final = Leases(rows={}, positions={})
 
 
 def leases_as_checkpoint(table: DynamoTable) -> Checkpoint | None:
-    """Read the leases of an application as its checkpoint; None where there is no such table.
+    """Read the leases of an application as its checkpoint; None if there is no such table.
 
     Raises:
         ClusterError: The table cannot be read.
@@ -69,11 +69,11 @@ def applications(comparison: Comparison) -> tuple[str, ...]:
 
 
 def read_leases(table: DynamoTable) -> Leases:
-    """Read a table that may be written to, as far as it says itself.
+    """Read a table, and require that its content allows writing to it.
 
     Raises:
-        ApplyError: It is damaged, shared, between two versions of the KCL, in two hands, or of several streams; or it
-            is no lease table.
+        ApplyError: It is damaged, shared, between two versions of the KCL, being handed over, of several streams, or
+            not a lease table.
         NoTableError: There is none of this name.
         ClusterError: It cannot be read whole.
     """
@@ -109,7 +109,7 @@ def read_leases(table: DynamoTable) -> Leases:
 
 
 def _require_lease_table(table: DynamoTable, rows: Sequence[Item]) -> None:
-    """Refuse a table of something else, by its key; where that may not be asked, by what all its rows have."""
+    """Refuse another kind of table, by its key, or by its rows' attributes if the key may not be read."""
     try:
         state = table.state()
     except ClusterAuthError:

@@ -1,4 +1,4 @@
-"""The lease table of an application: created, deleted, and written only where it is as it was read."""
+"""The lease table of an application: created, deleted, and written only if it is as it was read."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ AT_ONCE: Final = 100
 """Rows of one transaction, which DynamoDB writes all or none."""
 POLL_S: Final = 1.0
 LOOKS: Final = 300
-"""How often it is looked whether a table is created or deleted, `POLL_S` apart: AWS takes some 10 seconds."""
+"""How often the state of a table being created or deleted is read, `POLL_S` apart: AWS takes some 10 seconds."""
 _UNSURE: Final = frozenset({"InternalServerError", "InternalFailure", "ServiceUnavailable"})
 _OWNER: Final = "leaseOwner"
 _INDEX: Final = "LeaseOwnerToLeaseKeyIndex"
-"""What KCL 3 finds the leases of a worker by (`DynamoDBLeaseSerializer` of amazon-kinesis-client 3.5.1)."""
+"""The index by which KCL 3 finds a worker's leases (`DynamoDBLeaseSerializer` of amazon-kinesis-client 3.5.1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseChange:
-    """One row, before and after; None where there is none."""
+    """One row, before and after; None if there is none."""
 
     key: str
     before: Item | None
@@ -35,14 +35,16 @@ class LeaseChange:
 
 class LeaseTable(DynamoTable):
     def create(self, kcl: str) -> None:
-        """Ask for the table as a version of the KCL lays it out, billed per request. It is there some time later.
+        """Request the creation of a table in the layout of a KCL version, billed per request.
+
+        It exists some time later.
 
         Args:
             kcl: `KCL_3`, or an earlier version, whose tables have no more than the lease's key.
 
         Raises:
             StalePlanError: There is one already; none was created.
-            LostReplyError: Whether it was created cannot be told.
+            LostReplyError: It is not known whether it was created.
             ApplyError: It was refused; none was created.
         """
         attributes, more = [KEY], {}
@@ -63,12 +65,12 @@ class LeaseTable(DynamoTable):
         )
 
     def delete(self) -> None:
-        """Ask for the table to be deleted, with all that is in it. It is gone some time later.
+        """Request the deletion of the table, with all its rows. It is gone some time later.
 
         Raises:
             StalePlanError: It is being created or deleted.
-            LostReplyError: Whether it is being deleted cannot be told.
-            ApplyError: It was refused; the table is there.
+            LostReplyError: It is not known whether it is being deleted.
+            ApplyError: It was refused; the table still exists.
         """
         self._ask("delete", lambda: self._client.delete_table(TableName=self.name))
 
@@ -107,11 +109,11 @@ class LeaseTable(DynamoTable):
         )
 
     def until_active(self, wait: Callable[[float], None]) -> TableState:
-        """Wait until the table can be written to, and return what it is then.
+        """Wait until the table can be written to, and return its state then.
 
         Raises:
             ApplyError: It cannot after `LOOKS` looks.
-            ClusterError: DynamoDB does not say.
+            ClusterError: DynamoDB does not answer.
         """
         state = None
         for _ in range(LOOKS):
@@ -138,11 +140,11 @@ class LeaseTable(DynamoTable):
         )
 
     def write(self, changes: Sequence[LeaseChange]) -> None:
-        """Write up to `AT_ONCE` rows, all or none, where each is as it was read.
+        """Write up to `AT_ONCE` rows, all or none, if each is as it was read.
 
         Raises:
-            StalePlanError: One is not; none was written.
-            LostReplyError: Whether they were written cannot be told.
+            StalePlanError: A row has changed; none was written.
+            LostReplyError: It is not known whether they were written.
             ApplyError: It was refused; none was written.
         """
         try:

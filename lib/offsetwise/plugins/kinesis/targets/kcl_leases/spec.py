@@ -56,7 +56,7 @@ class LeaseSettings(Settings):
 
 
 def created_for(settings: Recorded) -> str | None:
-    """Return the version of the KCL that a plan with these settings creates the table for; None: it creates none."""
+    """Return the version of the KCL that a plan with these settings creates the table for; None if it creates none."""
     stated = settings_of(LeaseSettings, settings)
     return stated.kcl if stated.create_table else None
 
@@ -74,14 +74,14 @@ def lease_table(table: str, state: str) -> Iterator[str]:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return what a lease would hold of a position; None where it cannot hold it."""
+    """Return the position as a lease expresses it; None if it cannot."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace):
         return None
     if position.start is Start.EARLIEST:
         return TRIM_HORIZON
     if new_position.place is Place.AFTER:
-        # The last user record of an aggregate that is processed whole; number 0 is also what a plain record has.
+        # The last user record of a fully processed aggregate; a plain record has number 0 too.
         last = new_position.sub if new_position.sub is not None else (position.aggregate or 1) - 1
         return replace(new_position, sub=last or None)
     return new_position if new_position.place in (Place.TRIM_HORIZON, Place.SHARD_END) else None
@@ -93,10 +93,11 @@ def is_reviewed(plan: Plan, table: str) -> bool:
 
 
 def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
-    """Return which lease is of another stream than the plan's; empty where none shows that.
+    """Return which lease is of another stream than the plan's; empty if none is known to be.
 
-    Shards of all streams have the same ids, and a table does not say of which stream its leases are: only numbers do,
-    by when their shard was made, and the end of a shard that is open. Numbers of an unknown layout say nothing.
+    Shards of all streams have the same ids, and a table does not record the stream of its leases: only their numbers
+    tell, by the creation time of the shard, and the end of a shard that is open. Numbers of an unknown layout are
+    ignored.
 
     Args:
         plan: The plan.
@@ -125,10 +126,10 @@ def of_another_stream(plan: Plan, leases: Mapping[str, AnyPosition]) -> str:
 
 
 def of_other_keys(topics: Sequence[TopicState | TopicRequirement], rows: Mapping[str, Item]) -> str:
-    """Return which lease names other hash keys than the shard of its id; empty where none does.
+    """Return which lease names other hash keys than the shard of its id; empty if none does.
 
     Args:
-        topics: The stream that the plan is for, with its shards; of several nothing is said.
+        topics: The stream that the plan is for, with its shards; several streams are not checked.
         rows: The rows of a table, by lease key.
     """
     for shard in topics[0].shards if len(topics) == 1 else ():
@@ -183,7 +184,7 @@ def _of_leases(plan: Plan, before: TableBefore) -> Iterator[Problem]:
 
 
 def of_new_leases(plan: Plan, leases: Mapping[str, AnyPosition]) -> Iterator[Problem]:
-    """Report which shard needs a new lease while nobody knows its hash keys.
+    """Report a shard that needs a new lease while its hash keys are not known.
 
     Args:
         plan: The plan.
@@ -230,8 +231,6 @@ WAY: Final = Way(
 
 
 class KclLeasesTarget(TargetType):
-    """The leases of an application of the KCL, in its table on DynamoDB."""
-
     name = _NAME
     label = "leases of the application"
     where = Where.CLUSTER
@@ -289,16 +288,16 @@ class KclLeasesTarget(TargetType):
             yield sources.problem("A table holds the leases of one stream, and the positions are of several.")
 
     def creates(self, settings: Recorded, target: Target) -> str | None:
-        """Return the table that a plan creates; None where it creates none."""
+        """Return the table that a plan creates; None if it creates none."""
         kcl = created_for(settings)
         index = " with its index of owners" if kcl == KCL_3 else ""
         return None if kcl is None else f"DynamoDB table {target.group}, layout of KCL {kcl}{index}, PAY_PER_REQUEST"
 
     def table(self, config: ClusterConfig, target: Target, new: Snapshot) -> TableBefore | None:
-        """Read the table as it is now; None where nobody answers, of whom `apply` says then what is wrong."""
+        """Read the current table; None if nobody answers, which `apply` reports then."""
         given, name = config.properties, target.group or ""
         if "endpoint" in given and "dynamodb_endpoint" not in given:
-            return None  # an emulator of the stream, which says nothing of the tables
+            return None  # an emulator of the stream, without tables
         try:
             leases = read_leases(DynamoTable(config, name))
             if why := of_other_keys(new.topics, leases.rows):

@@ -10,7 +10,7 @@ from offsetwise.plugins.kinesis.targets.kcl_leases.spec import place_of
 
 
 def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-    """Compare the table that the plan names, or the dump of it that is given as a checkpoint, with the plan."""
+    """Compare the table that the plan names, or a dump of it that is given as a checkpoint, with the plan."""
     read = _table(readers, step.target.group or "") if checkpoint is None else readers.with_times(checkpoint).checkpoint
     if read is None:
         return for_all(plan, Turnout.DIFFERENT, f"There is no table {step.target.group} in this region and account.")
@@ -19,7 +19,7 @@ def verify(plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | No
 
 
 def _table(readers: Readers, name: str) -> Checkpoint | None:
-    """Read the table where the migration's target is: what a receipt says of its address counts for nothing."""
+    """Read the table at the migration's target: the address in a receipt is not trusted."""
     return leases_as_checkpoint(DynamoTable(readers.target, name))
 
 

@@ -1,8 +1,9 @@
-"""Writes the leases of a stopped application, each where it is as it was read, and puts whole rows back.
+"""Writes the leases of a stopped application, each only if it is as it was read, and restores whole rows.
 
-What stood there before goes into the journal before anything is written. Leases are written in transactions of up to
+The rows before are written to the journal before anything else is written. Leases are written in transactions of up to
 100, which DynamoDB does all or none, each under the condition that counter and position are those that were read: a
-worker that starts meanwhile raises the counter, and then nothing is written. A reply that is lost is read again.
+worker that starts meanwhile increases the counter, and then nothing is written. After a lost reply, the rows are read
+again.
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ class LeaseWriter(Writer):
     wait: Callable[[float], None] = time.sleep
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:  # noqa: ARG002 - the protocol's
-        """Return which leases would be written, and look twice that the application is stopped. Nothing is written.
+        """Return which leases would be written, and check with two looks that the application is stopped.
+
+        Nothing is written.
 
         Raises:
-            OffsetwiseError: They could not be written as things stand; the message says why.
+            OffsetwiseError: They cannot be written in the current state; the message says why.
         """
         table = self.connect(target.group or "")
         if created_for(plan.settings) is None:
@@ -78,12 +81,12 @@ class LeaseWriter(Writer):
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Write the leases, under the journal. The same call again goes on.
+        """Write the leases, recording each step in the journal. The same call again continues.
 
         Raises:
             RunningQueryError: A worker renews a lease.
-            StalePlanError: A lease is not as it was reviewed, or not any more; nothing was written after that.
-            LostReplyError: Whether leases were written cannot be told yet.
+            StalePlanError: A lease is not as it was reviewed, or has changed since; nothing was written after that.
+            LostReplyError: It is not known yet whether leases were written.
             ApplyError: It was refused; the message says what was written.
         """
         journal, table = journal_of(context), self.connect(target.group or "")
@@ -114,12 +117,12 @@ class LeaseWriter(Writer):
         return journal.done(context.step, intended)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Put every row back as it was, where it is as this plan wrote it.
+        """Restore every row that is as this plan wrote it.
 
         Raises:
             RunningQueryError: A worker renews a lease.
-            StalePlanError: A worker has taken a lease since, or somebody wrote to it; nothing was put back after that.
-            LostReplyError: Whether rows were put back cannot be told yet.
+            StalePlanError: A worker has taken a lease since, or somebody wrote to it; nothing was restored after that.
+            LostReplyError: It is not known yet whether rows were restored.
             ApplyError: It was refused.
         """
         journal, table = journal_of(context), self.connect(step.target.group or "")
@@ -138,7 +141,7 @@ class LeaseWriter(Writer):
         return journal.taken_back(context.step, step, message)
 
     def _deleted(self, plan: Plan, step: ReceiptStep, context: Context, table: LeaseTable) -> ReceiptStep:
-        """Delete the table that this plan created, where nothing but its own leases is in it; raises as `undo`."""
+        """Delete the table that this plan created, if only its own leases are in it; raises as `undo`."""
         journal = journal_of(context)
         state, created_ms = table.state(), _created_ms(step, journal.record(context.step))
         if state is not None and state.status != DELETING:
@@ -191,17 +194,17 @@ def writer(migration: Migration) -> Writer:
 
 
 def _created_ms(step: ReceiptStep, record: StepRecord | None) -> int | None:
-    """Return when this plan created the table; None where no answer said it."""
+    """Return when this plan created the table; None if no answer recorded it."""
     noted = None if record is None else record.notes.get("table")
     return step.table.created_ms if step.table is not None else None if noted is None else int(noted)
 
 
 def _to_write(plan: Plan, table: LeaseTable, current: Leases) -> tuple[WrittenLease, ...]:
-    """Return every lease that is not as planned yet, with the whole row that is there now.
+    """Return every lease that is not as planned yet, with its whole current row.
 
     Raises:
-        StalePlanError: The plan is of this table, and a lease is not at the position that was reviewed.
-        ApplyError: The plan cannot be written so.
+        StalePlanError: The plan is of this table, and a lease is not at the reviewed position.
+        ApplyError: Leases cannot express the plan.
     """
     TYPE.require_fit(plan, table.uri)
     refuse_unfit(of_new_leases(plan, current.positions), table.uri)
@@ -238,10 +241,10 @@ def _stale(table: LeaseTable, expected: str, actual: str) -> StalePlanError:
 
 
 def _change(plan: Plan, lease: WrittenLease, current: Leases) -> LeaseChange:
-    """Return both rows of a lease: the one before is in the record, the other follows from that and the plan.
+    """Return both rows of a lease: the one before is in the record, the other follows from it and the plan.
 
     Raises:
-        FileError: The record is no row of this lease, or has none where the plan makes no new lease.
+        FileError: The record is not a row of this lease, or has none although the plan creates no new lease.
     """
     position = lease.position
     if not isinstance(position, ShardPlace):

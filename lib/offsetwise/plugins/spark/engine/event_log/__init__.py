@@ -1,7 +1,7 @@
-"""What the event log of a Spark application says about its streaming queries, with the offsets that batches began at.
+"""The streaming queries in the event log of a Spark application, with the offsets at which batches began.
 
-Format: `EventLoggingListener` and `StreamingQueryListener`; one JSON object a line. Spark 4 writes a folder of files by
-default, compressed with zstd.
+Format: `EventLoggingListener` and `StreamingQueryListener`; one JSON object a line. By default Spark 4 writes a folder
+of files, compressed with zstd.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from offsetwise.plugins.spark.engine.query_runs import RunSoFar, SparkApplicatio
 from offsetwise.strict_json import parse
 
 _UNREAD: Final = frozenset({"lzf"})
-"""Codecs of Spark that are not read."""
+"""Codecs of Spark that are not supported."""
 _MARK: Final = b'"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$Query'
 _CHUNK_BYTES: Final = 1024 * 1024
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
@@ -38,19 +38,19 @@ def read_event_log(uri: str) -> SparkApplication:
     """Read the event log of one application.
 
     Args:
-        uri: Its file, its folder, or the folder that holds it and no other one.
+        uri: Its file, its folder, or the folder that contains it and no other one.
 
     Raises:
-        StorageError: It cannot be read, is too large, damaged, or no event log.
+        StorageError: It cannot be read, is too large, damaged, or not an event log.
     """
     return read_log_files(files_of(uri))
 
 
 def read_log_files(files: LogFiles) -> SparkApplication:
-    """Read an event log whose files were found.
+    """Read an event log from its files.
 
     Raises:
-        StorageError: It cannot be read, is too large, damaged, or no event log.
+        StorageError: It cannot be read, is too large, damaged, or not an event log.
     """
     state, runs, remaining = "STARTED", dict[str, RunSoFar](), MAX_TEXT_BYTES
     for name in files.names:
@@ -66,7 +66,7 @@ def read_log_files(files: LogFiles) -> SparkApplication:
 
 
 def _lines(files: LogFiles, name: str, *, may_break_off: bool) -> Iterator[bytes]:
-    """Yield the lines of a file that end: of one that is being written, the last may not."""
+    """Yield the complete lines of a file: the last one of a file that is being written may be incomplete."""
     begun, size = list[bytes](), 0
     for chunk in _chunks(files, name, may_break_off=may_break_off):
         first, *lines = chunk.split(b"\n")
@@ -99,9 +99,9 @@ def _chunks(files: LogFiles, name: str, *, may_break_off: bool) -> Iterator[byte
 
 
 def _codec(name: str, data: bytes) -> str | None:
-    """Return what a file is compressed with, None where with nothing.
+    """Return the codec of a file, None if it is not compressed.
 
-    What a history server compacts has the name of the file before it, and is compressed as the server is set to do.
+    A file compacted by a history server has the name of the file before it, and the server's own compression.
     """
     begun = next((codec for codec, magic in MAGICS.items() if data.startswith(magic)), None)
     if name.endswith(COMPACTED) and (begun is not None or data.startswith(b"{")):
@@ -111,7 +111,7 @@ def _codec(name: str, data: bytes) -> str | None:
 
 def _arrow(uri: str, codec: str) -> ModuleType:
     try:
-        import pyarrow  # noqa: PLC0415 - for those who have event logs
+        import pyarrow  # noqa: PLC0415 - only needed for event logs
     except ImportError as error:
         raise LibraryMissingError(
             f"{uri}: expected pyarrow, which reads {codec}, found that it is not installed. {NO_START}",
@@ -131,7 +131,7 @@ def _event(uri: str, name: str, line: bytes) -> dict[str, Any]:
 
 
 def _add(runs: dict[str, RunSoFar], event: dict[str, Any], *, is_whole: bool) -> str | None:
-    """Add what an event says; return the state that it puts the application's queries in, None where that is none."""
+    """Add an event to the runs; return the application's state after it, None if the event does not change it."""
     kind = str(event.get("Event")).rpartition("$")[2]
     of = event.get("progress") if kind == "QueryProgressEvent" else event
     if not isinstance(of, dict) or not isinstance(of.get("runId"), str):
@@ -159,7 +159,7 @@ def _run(runs: dict[str, RunSoFar], of: dict[str, Any], *, is_whole: bool) -> Ru
 
 
 def _start(source: Any) -> Any:
-    """Return where a source began, as JSON; Spark writes it as JSON, or as a text that is JSON."""
+    """Return where a source began, as JSON; Spark writes it as JSON, or as a string that contains JSON."""
     start = source.get("startOffset") if isinstance(source, dict) else None
     if not isinstance(start, str):
         return start

@@ -1,7 +1,7 @@
-"""The text of an event log that Spark compressed with zstd, lz4 or snappy, decoded with bounds.
+"""The text of an event log that Spark compressed with zstd, lz4 or snappy, decoded with limits.
 
-Formats: `CompressionCodec.scala` of Spark names the streams. zstd is a stream of its own. `LZ4BlockOutputStream` of
-lz4-java and `SnappyOutputStream` of snappy-java put frames of theirs around raw blocks, which pyarrow decodes.
+Formats: `CompressionCodec.scala` of Spark names the streams. zstd is a standard stream. `LZ4BlockOutputStream` of
+lz4-java and `SnappyOutputStream` of snappy-java put frames of their own around raw blocks, which pyarrow decodes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Final
 
 _BLOCK_BYTES: Final = 8 * 1024
-"""Read at once of zstd: where the file breaks off, the block that is not whole is lost."""
+"""Bytes of zstd read at once: if the file breaks off, the incomplete block is lost."""
 MAX_BLOCK_BYTES: Final = 32 * 1024 * 1024
-"""What one block may hold, which is the most that lz4 frames can say; Spark makes them of 32 KiB."""
+"""Maximum size of a block, the largest that lz4 frames can state; Spark writes blocks of 32 KiB."""
 
 _LZ4_MAGIC: Final = b"LZ4Block"
 _LZ4_HEAD: Final = struct.Struct("<8sBiiI")
@@ -23,7 +23,7 @@ _LZ4_HEAD: Final = struct.Struct("<8sBiiI")
 _RAW: Final = 0x10
 _LZ4: Final = 0x20
 _LZ4_LEAST: Final = 10
-"""Blocks are of two to the power of this, and of what the token adds."""
+"""The size of a block is two to the power of this plus the token's level."""
 _LZ4_SEED: Final = 0x9747B28C
 _LZ4_CHECKED: Final = 0x0FFFFFFF
 """The bits of the checksum that `StreamingXXHash32.asChecksum` keeps."""
@@ -42,8 +42,8 @@ class DamagedStreamError(Exception):
     """A block is not as Spark writes it.
 
     Args:
-        at: Where it begins, in bytes of the file; None where that is not known.
-        told: What was expected and found, as a part of a sentence.
+        at: Offset of the block in the file, in bytes; None if it is not known.
+        message: What was expected and found, as a part of a sentence.
     """
 
     def __init__(self, at: int | None, message: str) -> None:
@@ -56,10 +56,10 @@ def decompressed(data: bytes, codec: str, arrow: ModuleType) -> Iterator[bytes]:
     Args:
         data: The whole file.
         codec: One of `CODECS`.
-        arrow: The module `pyarrow`, which is loaded only where an event log is compressed.
+        arrow: The module `pyarrow`, which is loaded only for compressed event logs.
 
     Raises:
-        BrokenOffError: The file ends within a block; all whole ones were yielded.
+        BrokenOffError: The file ends within a block; all complete ones were yielded.
         DamagedStreamError: A block is damaged.
     """
     return CODECS[codec](data, arrow)
@@ -92,7 +92,7 @@ def _lz4(data: bytes, arrow: ModuleType) -> Iterator[bytes]:
         begin, end = at + _LZ4_HEAD.size, at + _LZ4_HEAD.size + size
         if end > len(data):
             raise BrokenOffError
-        # A block of nothing ends a stream, after which another one may follow; its checksum is nothing too.
+        # An empty block ends a stream, after which another one may follow; its checksum is 0.
         plain = data[begin:end] if method == _RAW or not length else _plain(codec, data[begin:end], length, at)
         if checksum != (xxhash32(plain, _LZ4_SEED) & _LZ4_CHECKED if length else 0):
             raise DamagedStreamError(at, "a block that does not fit its checksum")
@@ -101,7 +101,7 @@ def _lz4(data: bytes, arrow: ModuleType) -> Iterator[bytes]:
 
 
 def _fits(method: int, size: int, length: int) -> bool:
-    """Return whether a block may have such lengths: lz4-java keeps as it is what does not become smaller."""
+    """Return whether the lengths are valid: lz4-java stores a block raw if compression does not shrink it."""
     return size == length if method == _RAW or not length else 0 < size < length
 
 
@@ -143,13 +143,13 @@ def _snappy_length(head: bytes, at: int) -> int:
             if length > MAX_BLOCK_BYTES:
                 raise DamagedStreamError(at, f"a block that claims {length:,} bytes, more than {MAX_BLOCK_BYTES:,}")
             return length
-    if len(head) < 5:  # the most that such a number has
+    if len(head) < 5:  # the maximum length of such a number
         raise BrokenOffError
     raise DamagedStreamError(at, "a block without its length")
 
 
 def _most_snappy(length: int) -> int:
-    """Return how long a raw block of so many bytes can be: `MaxCompressedLength` of Snappy."""
+    """Return the maximum size of a compressed block: `MaxCompressedLength` of Snappy."""
     return 32 + length + length // 6
 
 
@@ -173,7 +173,7 @@ _32: Final = 0xFFFFFFFF
 
 
 def xxhash32(data: bytes, seed: int) -> int:
-    """Return the checksum of the frames of lz4-java: xxHash of 32 bits, by its specification.
+    """Return the checksum of lz4-java's frames: xxHash32, by its specification.
 
     >>> hex(xxhash32(b"", 0)), hex(xxhash32(b"abc", 0))
     ('0x2cc5d05', '0x32d153ff')
@@ -213,6 +213,6 @@ CODECS: Final[dict[str, Callable[[bytes, ModuleType], Iterator[bytes]]]] = {
     "lz4": _lz4,
     "snappy": _snappy,
 }
-"""By the end of a file's name."""
+"""By the extension of a file's name."""
 MAGICS: Final = {"zstd": b"\x28\xb5\x2f\xfd", "lz4": _LZ4_MAGIC, "snappy": _SNAPPY_MAGIC}
-"""What a file begins with, by its codec."""
+"""The first bytes of a file, by its codec."""

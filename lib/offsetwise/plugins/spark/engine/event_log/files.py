@@ -1,7 +1,7 @@
-"""Which files the event log of one Spark application has, in their order: on a disk, on an object store, in a ZIP.
+"""The files of one Spark application's event log, in order: on a disk, on an object store, in a ZIP.
 
-Names: `EventLogFileWriter` and `EventLogFileReader` of Spark. A history server compacts: `events_5_ID.compact` stands
-for every file up to the fifth, and keeps that a query started, but not its progress.
+Names: `EventLogFileWriter` and `EventLogFileReader` of Spark. A history server compacts: `events_5_ID.compact` replaces
+every file up to the fifth, and keeps the starts of queries, but not their progress.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from offsetwise.storage.folders import MAX_READ_BYTES, open_tree
 
 _ROLLED: Final = re.compile(r"events_([0-9]{1,9})_.+?(?:\.(?:zstd|lz4|lzf|snappy))?(\.compact)?")
 COMPACTED: Final = ".compact"
-"""Ends the name of a file that a history server compacted."""
+"""Suffix of a file that a history server compacted."""
 _FOLDER: Final = "eventlog_v2_"
 _UNFINISHED: Final = ".inprogress"
-"""Ends the name of a compacted file that is being written, while those before it are still there."""
+"""Suffix of a compacted file that is being written, while the files it replaces still exist."""
 _NAMED: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFiles:
     uri: str
-    """What documents call the log."""
+    """Name of the log in documents."""
     names: tuple[str, ...]
     """In the order in which they are read."""
     read: Callable[[str], bytes]
@@ -42,10 +42,10 @@ def files_of(uri: str) -> LogFiles:
     """Find the files of an event log.
 
     Args:
-        uri: Its file, its folder, or the folder that holds it and no other one.
+        uri: Its file, its folder, or the folder that contains it and no other one.
 
     Raises:
-        StorageError: It cannot be listed, holds none, several, or one of which a file is missing.
+        StorageError: It cannot be listed, contains no log or several, or a file is missing.
     """
     folder = open_tree(uri)
     try:
@@ -69,7 +69,7 @@ def files_in_zip(uri: str, data: bytes) -> LogFiles:
         data: The ZIP.
 
     Raises:
-        StorageError: It is none, or holds no log, several, or one of which a file is missing.
+        StorageError: It is not a ZIP, contains no log or several, or a file is missing.
     """
     try:
         archive = ZipFile(BytesIO(data))
@@ -84,7 +84,7 @@ def files_in_zip(uri: str, data: bytes) -> LogFiles:
 
 
 def _in_order(uri: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the files to read of a log that is kept in several, none of a log that is one file."""
+    """Return the files of a rolling log in order; empty for a log in a single file."""
     whole = (name for name in names if not name.endswith(_UNFINISHED))
     matches = [match for name in whole if (match := _ROLLED.fullmatch(name)) is not None]
     numbered_files = sorted((int(match[1]), match[2] is not None, match[0]) for match in matches)
@@ -123,7 +123,7 @@ def unusable(uri: str, expected: str) -> StorageError:
 
     Args:
         uri: The log, or its file.
-        expected: What was expected, and found, as a part of a sentence.
+        expected: What was expected and found, as a part of a sentence.
     """
     return StorageError(
         f"{uri}: expected {expected}. {NO_START}",

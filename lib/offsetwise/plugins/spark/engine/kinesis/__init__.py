@@ -1,7 +1,7 @@
 """Spark's Kinesis connectors: awslabs (`aws-kinesis`) and qubole (`kinesis`).
 
-A line of `offsets/N` says where batch N *starts*. Where it ends stands in a file for each shard, in
-`sources/<i>/shard-source/<batch>/` (awslabs) or `shard-commit/<batch>/` (qubole), or in a table of DynamoDB. Formats:
+A line of `offsets/N` records where batch N *starts*. Its end is in a file for each shard, in `sources/<i>/shard-
+source/<batch>/` (awslabs) or `shard-commit/<batch>/` (qubole), or in a table of DynamoDB. Formats:
 `KinesisV2SourceOffset`, `HDFSMetadataCommitter` and `DynamodbMetadataCommitter` of awslabs 2.0.0, `ShardOffsets` and
 `HDFSMetadataCommitter` of qubole 1.2.0.
 """
@@ -42,17 +42,17 @@ AWSLABS_ENDS: Final = "shard-source"
 LEFT_UNREAD: Final = closed_shard_unread.code
 _SHARD: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _KEYS: Final = frozenset({"metadataKey", "metadataSortKey"})
-"""The key of a committer's table."""
+"""The key attributes of a committer's table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetLine:
     stream: str
     batch: int
-    """The batch whose files hold the end, which need not be the one of the file's name."""
+    """The batch whose files contain the end; it may differ from that of the file's name."""
     positions: Mapping[str, ShardPlace]
     has_sub: bool
-    """Whether it is one of awslabs, which keeps places inside aggregates."""
+    """Whether it is of awslabs, which records positions inside aggregates."""
 
     @property
     def folder(self) -> str:
@@ -64,7 +64,7 @@ class SourceShards:
     source: CheckpointSource
     problems: tuple[Problem, ...]
     pins: tuple[tuple[str, str], ...] = ()
-    """(path, SHA-256) of the files that they come from."""
+    """(path, SHA-256) of the files that the positions were read from."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,13 +75,13 @@ class _Ends:
     unread: set[str] = field(default_factory=set)
     """Shards with an end that cannot be used."""
     known: bool = False
-    """Whether anything is there at all."""
+    """Whether any end is recorded at all."""
     rebuilds: bool = False
-    """Whether the repair rebuild-shard-commit writes an end that is lost or half-written."""
+    """Whether the repair rebuild-shard-commit can write an end that is lost or half-written."""
 
 
 def parse_line(text: str | None) -> OffsetLine | None:
-    """Read the line of a Kinesis source; None for that of another one.
+    """Parse the line of a Kinesis source; return None for a line of another source.
 
     Raises:
         GarbledError: It is a Kinesis line, and damaged.
@@ -112,14 +112,14 @@ def read_source(
     files: Mapping[int, OffsetFile],
     committer: Table | None,
 ) -> SourceShards | None:
-    """Read a source's positions; None where it is none of Kinesis.
+    """Read a source's positions; return None if it is not a Kinesis source.
 
     Args:
         folder: The checkpoint.
         source: The source as its line shows it.
-        restart: What runs next.
+        restart: The batch that runs next.
         files: The offset files that were read, by batch.
-        committer: The table of a DynamoDB committer, where a person named one.
+        committer: The table of a DynamoDB committer, if a person named one.
     """
     raw = {batch: entry.raw for batch, file in files.items() if (entry := file.by_id().get(source.id)) is not None}
     last = restart.last_planned
@@ -159,7 +159,7 @@ def read_source(
 
 
 def _is_lost(folder: FolderReader, source: str, line: OffsetLine, committer: Table | None) -> bool:
-    """Return whether the ends of other batches are there, so that those of this one were not kept elsewhere."""
+    """Return whether the folder has the ends of other batches: then this batch's ends are lost, not kept elsewhere."""
     if committer is not None:
         return False
     try:
@@ -194,7 +194,7 @@ def _elsewhere(batch: int, source: str, line: OffsetLine) -> Problem:
 
 
 def _committed(source: str, line: OffsetLine, ends: _Ends, batch: int, problems: list[Problem]) -> list[Shard]:
-    """Return where the next batch begins: at the ends, and for a shard without one where the batch began."""
+    """Return where the next batch begins: at the ends, and in a shard without one where the batch began."""
     strange = sorted(ends.positions.keys() - line.positions.keys())
     if strange:
         problems.append(
@@ -241,7 +241,7 @@ def _earlier(source: str, raw: Mapping[int, str | None], last: int) -> tuple[dic
 
 
 def _gaps(source: str, folder: FolderReader, lines: Mapping[int, OffsetLine], committer: Table | None) -> list[Problem]:
-    """Find shards that a later batch was planned without, though they had no end."""
+    """Return problems of shards that a later batch was planned without, though they had not ended."""
     problems: list[Problem] = []
     for batch in sorted(lines):
         following = lines.get(batch + 1)
@@ -281,14 +281,14 @@ def _path(source: str, line: OffsetLine) -> str:
 def _ends(
     folder: FolderReader, source: str, line: OffsetLine, committer: Table | None, *, rebuilds: bool = False
 ) -> _Ends:
-    """Return what is recorded of the end of a batch.
+    """Return the recorded ends of a batch.
 
     Args:
         folder: The checkpoint.
         source: The source's id.
         line: Where the batch begins.
-        committer: The table of a DynamoDB committer, where a person named one.
-        rebuilds: Whether the repair rebuild-shard-commit writes an end that is lost or half-written.
+        committer: The table of a DynamoDB committer, if a person named one.
+        rebuilds: Whether the repair rebuild-shard-commit can write an end that is lost or half-written.
     """
     if committer is not None:
         return _from_table(committer, line)
@@ -339,10 +339,10 @@ def _from_folder(folder: FolderReader, source: str, line: OffsetLine, *, rebuild
 
 
 def _from_table(committer: Table, line: OffsetLine) -> _Ends:
-    """Return what a committer's table says of a batch: its key is the bare number of the batch, of whatever query.
+    """Return a batch's ends in a committer's table, whose key is the batch's number without the query's id.
 
     Raises:
-        NotACheckpointError: It is a table of something else.
+        NotACheckpointError: It is another kind of table.
     """
     ends = _Ends()
     if not committer.key_names >= _KEYS:

@@ -27,7 +27,7 @@ def object_of(data: bytes) -> dict[str, Any]:
     """Parse one JSON object.
 
     Raises:
-        GarbledError: It is none.
+        GarbledError: The data is not a JSON object.
     """
     try:
         body = parse(data)
@@ -39,10 +39,10 @@ def object_of(data: bytes) -> dict[str, Any]:
 
 
 def place_of(body: Mapping[str, Any]) -> ShardPlace:
-    """Read where a shard is, in the words of the connectors.
+    """Parse the position in a shard, as the connectors write it.
 
     Raises:
-        GarbledError: It is none of them.
+        GarbledError: It is not such a position.
     """
     unrecognized = sorted(body.keys() - {"shardId", "iteratorType", "iteratorPosition", "subSequenceNumber", "isLast"})
     kind, position = body.get("iteratorType"), body.get("iteratorPosition")
@@ -68,9 +68,9 @@ def place_of(body: Mapping[str, Any]) -> ShardPlace:
 
 
 def _sub(body: Mapping[str, Any]) -> int | None:
-    """Return the last processed user record inside an aggregate; None where the whole record is processed.
+    """Return the last processed user record inside an aggregate; None if the whole record was processed.
 
-    Lines of `offsets/` hold both fields as texts, files of ends as a number and a truth value.
+    Lines of `offsets/` have both fields as strings, files of ends as a number and a boolean.
     """
     if "subSequenceNumber" not in body and "isLast" not in body:
         return None

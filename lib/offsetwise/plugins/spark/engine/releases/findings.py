@@ -20,9 +20,9 @@ def repartition_unfinished(batch: int, before: str, after: str) -> Iterator[tupl
     """A planned, uncommitted batch has another number of shuffle partitions than the one before it.
 
     Args:
-        batch: The planned one.
+        batch: The planned batch.
         before: `spark.sql.shuffle.partitions` of the batch before it.
-        after: That of the planned one.
+        after: `spark.sql.shuffle.partitions` of the planned batch.
     """
     yield (
         f"Batch {batch} is planned and not committed, with {after} shuffle partitions after {before}: a repartition of "
@@ -43,7 +43,6 @@ def repartition_unfinished(batch: int, before: str, after: str) -> Iterator[tupl
     stage=Stage.READER,
 )
 def offset_log_v2(batch: int) -> Iterator[str]:
-    """A file of the offset log that a start reads has version 2."""
     yield (
         f"offsets/{batch} has version 2, which Spark writes since 4.2: an older one fails on restart "
         "(INVALID_LOG_VERSION). The log keeps its version, also in a copy, whatever "
@@ -60,7 +59,6 @@ def offset_log_v2(batch: int) -> Iterator[str]:
     stage=Stage.READER,
 )
 def sources_named_in_v1(batch: int) -> Iterator[str]:
-    """A query with named sources was begun with an offset log of version 1."""
     yield (
         f"offsets/{batch} has version 1, which holds no names, and records named sources "
         "(spark.sql.streaming.queryEvolution.enableSourceEvolution=true): Spark 4.2 goes on with it, Spark 4.3 refuses "
@@ -80,8 +78,8 @@ def commits_lost(first: int, last: int) -> Iterator[str]:
     """Batches are planned and not committed, and another one is planned after them.
 
     Args:
-        first: The first of them.
-        last: The last of them; the batch after it is the newest planned one.
+        first: The first uncommitted batch.
+        last: The last uncommitted batch; the batch after it is the newest planned one.
     """
     ids = f"Batch {first} is" if first == last else f"Batches {first} to {last} are"
     yield (
@@ -100,11 +98,11 @@ def commits_lost(first: int, last: int) -> Iterator[str]:
     stage=Stage.READER,
 )
 def checkpoint_superseded(version: int, newest: str) -> Iterator[str]:
-    """A flow of a declarative pipeline has a folder with a higher number, made by a full refresh.
+    """A flow of a declarative pipeline has a folder with a higher number, from a full refresh.
 
     Args:
         version: The number of this folder.
-        newest: The path of the one with the highest.
+        newest: The path of the folder with the highest number.
     """
     yield (
         f"Version {version} of a flow's checkpoint: a declarative pipeline goes on from the folder with the highest "

@@ -1,7 +1,7 @@
-"""The folders of a declarative pipeline's flows: `_checkpoints/<table>/<flow>/<version>`, of which one is alive.
+"""The folders of a declarative pipeline's flows, `_checkpoints/<table>/<flow>/<version>`: one version is in use.
 
 Spark's `SystemMetadata.getLatestCheckpointDir` takes the name with the highest number, whatever is inside, and ignores
-names that are no 32-bit numbers. A full refresh makes the next one.
+names that are not 32-bit numbers. A full refresh creates the next one.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from offsetwise.plugins.spark.engine.releases.findings import checkpoint_superse
 from offsetwise.storage.folders import Entry, open_tree
 
 ROOT: Final = "_checkpoints"
-"""The folder of a pipeline's storage that holds the checkpoints of its flows."""
+"""The folder of a pipeline's storage that contains the checkpoints of its flows."""
 LEVELS: Final = 5
-"""How deep these lie in it: in a catalog, a schema, a table, a flow and a version."""
+"""Depth of the versions in it: catalog, schema, table, flow, version."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,12}")
 _INT_MAX: Final = 2**31 - 1
 
 
 def version_of(name: str) -> int | None:
-    """Return the version that Spark reads from a folder's name; None where it ignores the name.
+    """Return the version that Spark reads from a folder's name; None if it ignores the name.
 
     >>> version_of("3"), version_of("tmp"), version_of("99999999999")
     (3, None, None)
@@ -34,13 +34,12 @@ def version_of(name: str) -> int | None:
 
 
 def newest_version(names: Iterable[str]) -> str | None:
-    """Return the name with the highest version; None where no name is one."""
     versions = [(version, name) for name in names if (version := version_of(name)) is not None]
     return max(versions, default=(0, None))[1]
 
 
 def is_flow(uri: str) -> bool:
-    """Return whether a folder may hold the versions of a flow, by its path: below `_checkpoints`, under its table."""
+    """Return whether a folder may contain the versions of a flow, by its path: below `_checkpoints`, under a table."""
     parts = uri.rstrip("/").split("/")
     return ROOT in parts[:-2]
 
@@ -65,7 +64,7 @@ def superseded(uri: str, *, roots: Sequence[str] | None) -> tuple[Problem, ...]:
     try:
         names = [entry.name for entry in open_tree(folder, roots=roots).entries()]
     except OffsetwiseError:
-        return ()  # the checkpoint alone was opened to this user
+        return ()  # only the checkpoint itself is readable for this user
     newest = newest_version(names)
     if newest is None or (version_of(newest) or 0) <= version:
         return ()
@@ -73,7 +72,7 @@ def superseded(uri: str, *, roots: Sequence[str] | None) -> tuple[Problem, ...]:
 
 
 def instead_of_flow(uri: str, entries: Sequence[Entry]) -> tuple[str, str] | None:
-    """Describe the folder of a flow, and which of its versions to give; None where it is none."""
+    """Describe the folder of a flow, and which of its versions to use; None if it is not one."""
     newest = newest_version(entry.name for entry in entries) if is_flow(uri) else None
     if newest is None:
         return None

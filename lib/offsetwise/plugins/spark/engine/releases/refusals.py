@@ -15,14 +15,14 @@ NAMED_LOG: Final = 2
 
 
 class Head(NamedTuple):
-    """What an offset file has above the lines of its sources."""
+    """The head of an offset file, above the lines of its sources."""
 
     version: int
     configuration: Mapping[str, str]
 
 
 Heads = Mapping[int, Head]
-"""By batch, of the offset files that were read."""
+"""Heads of the offset files that were read, by batch."""
 
 
 def heads_of(files: Mapping[int, OffsetFile]) -> Heads:
@@ -40,17 +40,17 @@ def unfinished_repartition(restart: Restart, heads: Heads) -> Iterator[Problem]:
 
 
 def fails_check(restart: Restart, heads: Heads) -> bool:
-    """Return whether Spark 4.2.0 fails with `None.get` where it looks for an unfinished repartition.
+    """Return whether Spark 4.2.0 fails with `None.get` in its check for an unfinished repartition.
 
-    It reads the number from the pending batch and the one before. In a log of version 2, batches of a query's first run
-    record none.
+    It reads the number from the pending batch and the one before. In a log of version 2, the batches of a query's first
+    run do not record it.
     """
     batch = heads.get(restart.reruns) if restart.reruns else None
     return batch is not None and batch.version == NAMED_LOG and None in _shuffle_partitions(restart, heads)
 
 
 def log_version(restart: Restart, heads: Heads) -> Iterator[Problem]:
-    """Find which releases cannot go on with the offset log, by the newest files, which every start reads."""
+    """Report which releases cannot continue with the offset log, by its newest files, which every start reads."""
     read = (restart.last_planned, restart.previous)
     newest = [batch for batch in read if batch is not None and batch in heads]
     named = next((batch for batch in newest if heads[batch].version == NAMED_LOG), None)
@@ -61,7 +61,7 @@ def log_version(restart: Restart, heads: Heads) -> Iterator[Problem]:
 
 
 def _shuffle_partitions(restart: Restart, heads: Heads) -> tuple[str | None, str | None]:
-    """Return what the batch that the restart begins after records, and the pending one."""
+    """Return the shuffle partitions of the batch that the restart begins after, and of the pending one."""
     pair = (restart.starts_after, restart.reruns)
     before, after = (None if batch is None else heads.get(batch) for batch in pair)
     return (

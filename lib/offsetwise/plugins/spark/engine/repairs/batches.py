@@ -9,7 +9,7 @@ from offsetwise.plugins.spark.engine.repairs.damaged import IGNORED, Damaged, re
 
 
 def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
-    """Leave out the batch that is planned and not committed: the copy goes on after the one before it."""
+    """Leave out the batch that is planned and not committed: the copy continues after the one before it."""
     restart = damaged.restart
     if restart.missing:
         raise UnrepairableError(
@@ -47,9 +47,10 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
 
 
 def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
-    """Leave out the newest commit, which Spark cannot read, and those right below it that it cannot read either.
+    """Leave out the newest commit, which Spark cannot read, and unreadable ones right below it.
 
-    The newest one's batch runs again with the same ends. Spark planned each batch after the one before was committed.
+    The newest one's batch runs again with the same ends. The earlier ones are done: Spark planned the next batch after
+    each.
     """
     logs, garbled = damaged.logs, _damaged_commits(damaged)
     batch = garbled[0]
@@ -99,7 +100,7 @@ def _batches_of(ids: Sequence[int]) -> str:
 
 
 def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
-    """Leave out the newest batch, before which files are lost: the copy goes on after the last one before the hole."""
+    """Leave out the newest batch, before which files are lost; the copy continues after the batch before the gap."""
     restart, logs = damaged.restart, damaged.logs
     if not restart.missing:
         raise UnrepairableError(
@@ -123,7 +124,7 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
 
 
 def _damaged_commits(damaged: Damaged) -> list[int]:
-    """Return the newest commit and those right below it, the newest first, that Spark cannot read."""
+    """Return the commits that Spark cannot read, from the newest down to the first readable one."""
     committed = damaged.logs.committed
     if not committed:
         raise UnrepairableError(

@@ -34,7 +34,7 @@ class Damaged:
 
     @property
     def is_unreliable(self) -> bool:
-        """Whether something is damaged for which no plan is drafted, be it of a new checkpoint."""
+        """Whether damage rules out any plan, even for a new checkpoint."""
         blocks = blocking_problems(read_from(self.folder).problems)
         return any(not describe(block.code).continuing for block in blocks)
 
@@ -46,15 +46,14 @@ class Damaged:
         return next(unfinished_repartition(self.restart, heads_of(files)), None) is not None
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's bytes; None where it cannot be read."""
         data = self.folder.read_many({path: None})[path]
         return None if isinstance(data, StorageError) else data
 
     def offsets(self, batch: int) -> OffsetFile:
-        """Return what `offsets/<batch>` says.
+        """Parse `offsets/<batch>`.
 
         Raises:
-            UnrepairableError: It is not there, or garbled.
+            UnrepairableError: It does not exist, or is garbled.
         """
         data = self.read(f"offsets/{batch}")
         try:
@@ -67,7 +66,7 @@ class Damaged:
         raise UnrepairableError(f"offsets/{batch} is not there.", fix="Restore the folder from a backup.")
 
     def offsets_or_none(self, batch: int) -> OffsetFile | None:
-        """Return what `offsets/<batch>` says; None where that cannot be read, of a batch that is left out."""
+        """Parse `offsets/<batch>`; return None if it cannot be read. For a batch that is left out."""
         try:
             return self.offsets(batch)
         except UnrepairableError:
@@ -81,10 +80,10 @@ class Damaged:
         return False
 
     def require_start_after(self, batch: int | None) -> None:
-        """Go on only if Spark starts after a batch, once later ones are left out; None is before the first one.
+        """Require that Spark starts after a batch, once later ones are left out; None is before the first one.
 
         Raises:
-            UnrepairableError: A file that Spark reads, or the state, is not there.
+            UnrepairableError: A file that Spark reads, or the state, is missing.
         """
         if batch is None:
             return
@@ -101,10 +100,10 @@ class Damaged:
         self.require_state(batch if batch in self.logs.committed else batch - 1)
 
     def require_state(self, batch: int) -> None:
-        """Go on only if the state that a batch left can be loaded; before batch 0 there is none.
+        """Require that the state after a batch can be loaded; before batch 0 there is none.
 
         Raises:
-            UnrepairableError: It cannot.
+            UnrepairableError: It cannot be loaded.
         """
         if batch < 0 or not self.stateful:
             return
@@ -124,7 +123,7 @@ class Damaged:
 
 
 def records_between(before: OffsetFile | None, after: OffsetFile | None) -> str:
-    """Describe how many records lie between the ends of two batches, at most: a log may have holes."""
+    """Describe how many records are between the ends of two batches, at most: a log may have gaps."""
     if after is None:
         return "an unknown number of records"
     counted = 0

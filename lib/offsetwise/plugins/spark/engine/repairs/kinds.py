@@ -1,4 +1,4 @@
-"""The kinds of repair of a Spark checkpoint, and the proof of one: the copy is read as it will be."""
+"""The kinds of repair of a Spark checkpoint, and the check of a repair by reading the copy as it will be."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from offsetwise.storage.folders import FolderReader
 
 
 def restore_metadata(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
-    """Write `metadata`, which is lost or garbled: the query goes on under the id that it had."""
+    """Write `metadata`, which is lost or garbled: the query continues under its previous id."""
     query_id = values["query_id"]
     data = damaged.read("metadata")
     try:
@@ -91,12 +91,12 @@ _PINNED: Final = ("offsets/", "commits/", "metadata", "sources/")
 
 
 def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repaired:
-    """Decide a repair, and prove it: read as the copy will be, the checkpoint has no problem that it had not.
+    """Decide a repair, and check it: read as the copy will be, the checkpoint has no new problem.
 
     Args:
         folder: The checkpoint.
         kind: One of `KINDS`.
-        values: What the kind takes, by key.
+        values: The settings of the kind, by key.
 
     Raises:
         UnrepairableError: The checkpoint does not fit the repair.

@@ -12,14 +12,14 @@ from offsetwise.plugins.spark.engine.repairs.damaged import Damaged, state_used
 
 
 def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaired:  # noqa: ARG001 - as every repair
-    """Write `shard-commit/<batch>` of the last committed batch from where that batch, or the one after it, began."""
+    """Write `shard-commit/<batch>` of the last committed batch from the start of that batch, or of the one after it."""
     done, last = damaged.restart.last_committed, damaged.restart.last_planned
     if done is None or last is None or done > last:
         raise UnrepairableError("No batch is committed and planned.", fix="Restore the folder from a backup.")
     replaced: dict[str, bytes] = {}
     costs: list[str] = []
     for line in damaged.offsets(done).sources:
-        # What an offset file of the connector says is where its batch begins.
+        # The connector's offset files record where their batch begins.
         later = damaged.offsets(last).sources if last > done else ()
         after = next((other for other in later if other.id == line.id), None)
         starts = _starts(after.raw if after is not None else line.raw)
@@ -53,7 +53,7 @@ def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaire
 
 
 def _starts(text: str | None) -> dict[str, Mapping[str, Any]] | None:
-    from offsetwise.plugins.spark.engine.kinesis import parse_line  # noqa: PLC0415 - for those who have such sources
+    from offsetwise.plugins.spark.engine.kinesis import parse_line  # noqa: PLC0415 - only needed for such sources
 
     try:
         line = parse_line(text)

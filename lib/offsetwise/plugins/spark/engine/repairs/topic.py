@@ -15,11 +15,11 @@ from offsetwise.plugins.spark.engine.repairs.damaged import Damaged, state_used
 
 _LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
 _FIRST_SOURCE: Final = 4
-"""The first source's line among the pieces: a version, a metadata and their line ends come before."""
+"""Index of the first source's line among the pieces, after the version and the metadata with their line ends."""
 
 
 def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
-    """Put topics back into the last batch, at the offsets at which the newest batch that has each ended."""
+    """Add topics to the last batch again, at the offsets at which the newest batch that has each ended."""
     topics, restart = sorted({name.strip() for name in values["topic"].split(",")} - {""}), damaged.restart
     last = restart.last_planned
     if last is None or restart.missing:
@@ -61,10 +61,10 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
 
 
 def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
-    """Go on only if a pending batch lacks no other topic, without which Spark would not run it either.
+    """Require that a pending batch lacks no other topic, without which Spark would not run it either.
 
     Raises:
-        UnrepairableError: It lacks another one.
+        UnrepairableError: It lacks another topic.
     """
     before = damaged.restart.starts_after
     if damaged.restart.reruns is None:
@@ -81,9 +81,9 @@ def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
 
 
 def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, OffsetFile, dict[str, TopicOffsets]]:
-    """Return the newest batch with partitions of a topic which the last one lacks, its ends, and the lost by source.
+    """Return the newest batch with partitions of a topic that the last one lacks, its offsets, and those partitions.
 
-    The initial offsets are those of no batch, and count for the first one as long as it is not committed.
+    The partitions are by source. The initial offsets count as a batch (None) while the first batch is not committed.
 
     Raises:
         UnrepairableError: No earlier batch has more of the topic.
@@ -112,7 +112,6 @@ def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, O
 
 
 def _initial(damaged: Damaged, first: OffsetFile) -> OffsetFile:
-    """Return where the query began, as an offset file in place of the one before the first."""
     initial = read_initial_offsets(damaged.folder, present=True, checksums=False).offsets
     began = (replace(initial[source.id], id=source.id) for source in first.sources if source.id in initial)
     return replace(first, sources=tuple(began))
@@ -139,7 +138,7 @@ def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOff
 
 
 def _with(data: bytes, added: Mapping[str, TopicOffsets]) -> bytes:
-    """Return an offset file with partitions added to the lines of its sources; all else stays byte for byte."""
+    """Return an offset file with partitions added to the lines of its sources; all else is unchanged byte for byte."""
     pieces = _LINE_END.split(data.decode())
     named = parse_offsets(data).version != 1
     for number, at in enumerate(range(_FIRST_SOURCE, len(pieces), 2)):

@@ -1,1 +1,1 @@
-"""A copy of a Spark checkpoint, edited. The old folder stays as it is."""
+"""An edited copy of a Spark checkpoint. The old folder is not changed."""

@@ -28,7 +28,6 @@ _NAME: Final = "spark-checkpoint"
     stage=Stage.PLAN,
 )
 def no_batch(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as every rule of a way
-    """The checkpoint keeps no committed batch before the last one, so there is nothing to go back to."""
     checkpoint = comparison.checkpoint
     if checkpoint is None:
         return
@@ -46,7 +45,6 @@ def no_batch(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: 
     stage=Stage.PLAN,
 )
 def not_moved(comparison: Comparison, job: JobTraits) -> Iterator[str]:  # noqa: ARG001 - as above
-    """The checkpoint belongs to the cluster that a failback would lead to."""
     if comparison.belongs_to.cluster is not Cluster.NEW:
         yield "The checkpoint is the old cluster's: there is nothing to go back from."
 
@@ -110,8 +108,6 @@ _FAILBACK: Final = Way(
 
 
 class SparkCopyTarget(OutputTarget):
-    """A copy of a Spark checkpoint, edited. The old folder stays as it is."""
-
     name = _NAME
     shows_start = True
     label = "Spark checkpoint, edited in a copy"

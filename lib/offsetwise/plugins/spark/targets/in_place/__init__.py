@@ -1,1 +1,1 @@
-"""The Spark checkpoint itself, its originals kept beside."""
+"""The Spark checkpoint itself, edited in place with its originals kept."""

@@ -29,8 +29,6 @@ _WAY: Final = Way(
 
 
 class SparkInPlaceTarget(TargetType):
-    """The Spark checkpoint itself, its originals kept beside."""
-
     name = _NAME
     shows_start = True
     label = "Spark checkpoint, edited in place"

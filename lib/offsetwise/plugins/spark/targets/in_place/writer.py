@@ -1,10 +1,10 @@
-"""Other positions in the checkpoint itself, its originals kept in a hidden folder inside it, where Spark does not look.
+"""Edits positions in the checkpoint itself; the originals are kept in a hidden folder inside it, which Spark ignores.
 
-Way A' of `spec/spark-checkpoints.md`. Several files change and no rename covers them all, so a guard stands in between:
-a file in `offsets/` that is newer than any batch and no offset file. While it stands there Spark refuses to start,
-loudly, whatever the other files say. It is made with create-if-absent, so it also keeps a second applier out, and it is
-removed only when every file is as planned, or as it was. Originals are kept as links and moved back by renames, so
-that undoing restores bytes, times and permissions.
+Way A' of `spec/spark-checkpoints.md`. Several files change and no single rename covers them all, so a guard file
+protects the edit: a file in `offsets/` that is newer than any batch and not an offset file. While it exists Spark
+refuses to start, whatever the other files contain. It is created with create-if-absent, so it also keeps a second
+applier out, and it is removed only when every file is as planned, or as it was. Originals are kept as links and moved
+back by renames, so that undoing restores bytes, times and permissions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class InPlaceWriter(Writer):
         """Return which numbers would change in the checkpoint. Nothing is written.
 
         Raises:
-            OffsetwiseError: It could not be edited as things stand; the message says why.
+            OffsetwiseError: It cannot be edited in its current state; the message says why.
         """
         checkpoint = _local_path(requirement(plan).uri, context)
         checkpoint_rewrite = _decided(plan, context)
@@ -58,7 +58,7 @@ class InPlaceWriter(Writer):
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Edit the checkpoint, under the journal.
+        """Edit the checkpoint, recording each step in the journal.
 
         Raises:
             OffsetwiseError: The message says whether the checkpoint is as it was, or guarded until the next run.
@@ -85,7 +85,7 @@ class InPlaceWriter(Writer):
         return intended
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Put the originals back, byte for byte, as long as no query has run on the checkpoint.
+        """Restore the originals, byte for byte, as long as no query has run on the checkpoint.
 
         Raises:
             ApplyError: A query has run on it, so going back is a failback; somebody else wrote to it; or the disk
@@ -176,7 +176,7 @@ def _decided(plan: Plan, context: Context) -> CheckpointRewrite:
 
 
 def _stage(plan: Plan, target: Target, checkpoint: str, context: Context) -> ReceiptStep:
-    """Keep the originals and lay out the new files, all of it where Spark does not look."""
+    """Keep the originals and write the new files, all of it where Spark does not look."""
     journal, disk = journal_of(context), context.disk
     checkpoint_rewrite = _decided(plan, context)
     scan_stopped(checkpoint, young_s=context.young_s)
@@ -213,7 +213,7 @@ def _stage(plan: Plan, target: Target, checkpoint: str, context: Context) -> Rec
 
 
 def _swap(checkpoint: str, step: ReceiptStep, context: Context) -> None:
-    """Move the new files into the place of the old ones, under the guard. Every part may be done again."""
+    """Replace the old files with the new ones, under the guard. Every part is idempotent."""
     journal, disk = journal_of(context), context.disk
     notes = journal.record(context.step).notes
     keep, guard = notes["keep"], below(checkpoint, notes["guard"])
@@ -247,7 +247,7 @@ def _put_guard(checkpoint: str, guard: str, keep: str, context: Context) -> None
     text = f"{_GUARD}{keep}\n".encode()
     if bytes_of(guard) == text:
         return
-    # Written elsewhere and linked, it appears whole and only where nothing stands.
+    # Written elsewhere and linked, it appears complete and only if nothing is there.
     guard_source = below(checkpoint, f"{keep}/{_HELD}")
     try:
         if not os.path.lexists(guard_source):
@@ -304,7 +304,10 @@ def _refuse(checkpoint: str, reason: str | None) -> None:
 
 
 def _later(checkpoint: str, step: ReceiptStep, *, keep: str | None = None) -> str | None:
-    """Return a file of a batch that only a query can have made since. Half way, dropped files may still be there."""
+    """Return a file of a batch that only a query can have written since.
+
+    Before the edit is done, dropped files may remain.
+    """
     ours = {file.path for file in step.files if file.kept_as is not None}
 
     def names(log: str) -> list[str]:
@@ -328,7 +331,7 @@ def _keep_of(step: ReceiptStep) -> str | None:
 
 
 def _with_digests(checkpoint: str, files: tuple[WrittenFile, ...]) -> tuple[WrittenFile, ...]:
-    """Add the digests of what is dropped, so that undoing can tell it from what somebody else made."""
+    """Add the digests of dropped files, so that undoing can distinguish them from files that somebody else wrote."""
     return tuple(
         replace(file, before_sha256=sha256_of_file(below(checkpoint, file.path))) if file.sha256 is None else file
         for file in files

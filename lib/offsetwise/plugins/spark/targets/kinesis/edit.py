@@ -1,7 +1,7 @@
-"""Other positions in the checkpoint of a Spark query of Kinesis.
+"""Replaces positions in the checkpoint of a Spark query of Kinesis.
 
-The line of a batch says where it starts, and a file for each shard where it ends. Both are compact JSON that is read
-and written again; what could not be written as it was read is refused.
+The line of a batch records where it starts, and a file for each shard where it ends. Both are compact JSON that is
+parsed and written again; a file that would not be written back identically is refused.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class _Move:
     planned: PlannedPosition
     begins: ShardPlace
     ends: ShardPlace | None
-    """Of a pending batch, where its end is recorded."""
+    """The recorded end of a pending batch."""
     changed: bool
-    """Whether it begins elsewhere than it stands."""
+    """Whether it begins at another position than the recorded one."""
     added: bool
     """Whether the checkpoint does not name it."""
 
@@ -59,7 +59,7 @@ class _Move:
 def shard_edits(
     plan: Plan, folder: FolderReader, checkpoint: Checkpoint, batch: int, *, pending: bool
 ) -> Iterator[FileEdit]:
-    """Decide what the newest batch says with the planned positions.
+    """Yield the edits that give the newest batch the planned positions.
 
     Args:
         plan: The plan.
@@ -158,9 +158,7 @@ def _line(text: str, moves: list[_Move], path: str) -> str:
 def _ends(
     plan: Plan, folder: FolderReader, checkpoint: Checkpoint, source: str, moves: list[_Move], *, pending: bool
 ) -> Iterator[FileEdit]:
-    """Yield the files with the ends of the newest batch: those that are there, and of a committed one those of new
-    shards.
-    """  # noqa: D205 - one sentence, two lines
+    """Yield the files with the ends of the newest batch; for a committed batch also those of new shards."""
     folder_of_ends = f"sources/{source}/shard-"
     files = {path.rpartition("/")[2]: path for path, _ in checkpoint.pins if path.startswith(folder_of_ends)}
     example: dict[str, Any] = {}
@@ -186,7 +184,7 @@ def _added(plan: Plan, moves: list[_Move]) -> dict[str, _Move]:
 
 
 def _with(body: Mapping[str, Any], position: ShardPlace) -> dict[str, Any]:
-    """Put a place into the keys that are there, each with a value of the kind that it has."""
+    """Set a position in the existing keys, each with a value of its existing type."""
     entry = entry_of(position)
     results = dict(body)
     for key in body.keys() & entry.keys():

@@ -115,7 +115,7 @@ def entry_of(shard_position: ShardPlace) -> dict[str, str]:
 
 
 def place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return where a shard begins; None where the connectors have no word for it."""
+    """Return where a shard begins; None if the connectors cannot express it."""
     new_position = position.new_offset
     if not isinstance(new_position, ShardPlace):
         return None
@@ -127,7 +127,7 @@ def place_of(position: PlannedPosition) -> ShardPlace | None:
 
 
 def ends_of(plan: Plan) -> dict[str, str]:
-    """Return the folder in which each source keeps the ends of the newest batch, where they are beside its lines."""
+    """Return the folder of the newest batch's ends by source, for sources that keep them in the checkpoint."""
     required = plan.requirements.checkpoint
     matches = (_ENDS.fullmatch(path) for path, _ in (() if required is None else required.files))
     return {match["source"]: match["folder"] for match in matches if match is not None}
@@ -144,5 +144,5 @@ def added_ends(plan: Plan) -> dict[tuple[str, int], str]:
 
 
 def keeps_sub(plan: Plan) -> bool:
-    """Return whether the connector keeps places inside aggregates: the one whose ends are in `shard-source`."""
+    """Return whether the connector keeps positions inside aggregates: the one whose ends are in `shard-source`."""
     return any("/shard-source/" in folder for folder in ends_of(plan).values())

@@ -48,7 +48,7 @@ def began_shards(plan: Plan, step: ReceiptStep, readers: Readers) -> list[Seen]:
 class _Began:
     where: str
     positions: Places | None
-    """None where the line cannot be read."""
+    """None if the line cannot be read."""
     done: int | None
     """The last batch that it has committed since."""
     now: Places

@@ -1,1 +1,1 @@
-"""A fresh Spark checkpoint that holds initial offsets only."""
+"""A fresh Spark checkpoint that contains initial offsets only."""

@@ -1,4 +1,4 @@
-"""A fresh Spark checkpoint that holds initial offsets only."""
+"""A fresh Spark checkpoint that contains initial offsets only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME: Final = "seeded-checkpoint"
 
 
 def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
-    """Return the file of initial offsets in the checkpoint: its path there, and its bytes.
+    """Return the file of initial offsets in the checkpoint: its relative path, and its bytes.
 
     Raises:
         PlanError: The plan has several sources, or not every partition of a topic.
@@ -35,7 +35,7 @@ def seeded_offsets(plan: Plan) -> tuple[str, bytes]:
             f"A seeded checkpoint: expected a plan for one Kafka source, found {len(sources):,}. Nothing was written.",
             fix="Copy the checkpoint: --target spark-checkpoint.",
         )
-    # A group's positions come from no source of Spark's, which numbers its only one 0.
+    # A group's positions belong to no source of Spark, which numbers its only source 0.
     source = "0" if plan.requirements.checkpoint is None else sources[0]
     return f"sources/{source}/0", b"\0v1\n" + starting_offsets(plan).encode()
 
@@ -53,8 +53,6 @@ _WAY: Final = Way(
 
 
 class SeededCheckpointTarget(OutputTarget):
-    """A fresh Spark checkpoint that holds initial offsets only."""
-
     name = _NAME
     shows_start = True
     label = "fresh checkpoint, seeded"
@@ -72,7 +70,6 @@ class SeededCheckpointTarget(OutputTarget):
         yield from against_anew(comparison, job, sink_rewound=sink_rewound)
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield where it would leave out a partition of a topic: a job that begins anew needs exactly all of them."""
         return against_gaps(plan)
 
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:

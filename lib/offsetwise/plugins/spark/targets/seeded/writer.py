@@ -1,7 +1,7 @@
-"""A fresh checkpoint that holds nothing but the initial offsets of its one Kafka source.
+"""A fresh checkpoint that contains only the initial offsets of its single Kafka source.
 
 Way D of `spec/spark-checkpoints.md`: the job needs no change, and gives up its state. Only one source can be seeded,
-because Spark numbers sources by the plan of the query, and partitions left out would start at the earliest record.
+because Spark numbers sources by the plan of the query; omitted partitions would start at the earliest record.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SeededWriter(Writer):
         """Return which initial offsets the fresh checkpoint would have. Nothing is written.
 
         Raises:
-            OffsetwiseError: It could not be made as things stand; the message says why.
+            OffsetwiseError: It cannot be created in the current state; the message says why.
         """
         output = _local_path(context.output, context)
         require_free(output)
@@ -48,10 +48,10 @@ class SeededWriter(Writer):
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Make the fresh checkpoint, under the journal.
+        """Create the fresh checkpoint, recording each step in the journal.
 
         Raises:
-            OffsetwiseError: There is nothing at the output then, or what stood there before.
+            OffsetwiseError: The output does not exist then, or is as it was before.
         """
         output = _local_path(context.output, context)
         path, numbers, data = _initial(plan, context)
@@ -79,7 +79,7 @@ class SeededWriter(Writer):
         """Remove the checkpoint, as long as no query has run on it.
 
         Raises:
-            ApplyError: A query has run on it; or the disk refuses.
+            ApplyError: A query has run on it, or the disk refuses.
         """
         _local_path(step.place, context)
         return unpublish(step, context, refuse=lambda: _wrong(step))

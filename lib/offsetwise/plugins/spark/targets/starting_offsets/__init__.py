@@ -1,1 +1,1 @@
-"""A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
+"""A file with the starting offsets of a job without positions of its own, for Spark or Flink."""

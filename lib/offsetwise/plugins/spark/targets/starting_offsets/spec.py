@@ -14,8 +14,6 @@ from offsetwise.plan.target import OutputTarget, TargetRole
 
 
 class StartingOffsetsTarget(OutputTarget):
-    """A file that says where a job without positions of its own begins: Spark's `startingOffsets`, or Flink's words."""
-
     name = "starting-offsets"
     shows_start = True
     label = "startingOffsets file"

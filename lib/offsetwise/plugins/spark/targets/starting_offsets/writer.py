@@ -1,7 +1,7 @@
-"""The file that says where a job without positions of its own begins: exactly all partitions.
+"""The file with the starting offsets of a job without positions of its own: exactly all partitions.
 
-Spark fails on a partition that is left out or does not exist, Flink begins it at its start, so the file lists what the
-new topics have, no more and no less. Its text is what `offsetwise export --as starting-offsets` gives.
+Spark fails on a partition that is omitted or does not exist, Flink begins it at its start, so the file lists exactly
+the partitions of the new topics. Its text is the output of `offsetwise export --as starting-offsets`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""A file that says where a Spark query without a checkpoint begins in a stream of Kinesis."""
+"""A file with the starting position of a Spark query of Kinesis without a checkpoint."""

@@ -1,7 +1,7 @@
 """A file for the option `startingposition` of both Spark connectors: JSON, in the form of their own offset logs.
 
-Both parse it as a line of `offsets/`: every value is a text, and `metadata` with a batch and the stream must be there.
-awslabs fails without `isLast`, though the example in its source has none; qubole does not look at it.
+Both parse it as a line of `offsets/`: every value is a string, and `metadata` with a batch and the stream is required.
+awslabs fails without `isLast`, although the example in its source has none; qubole ignores it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOLDER: Final = "the option `startingposition`"
 
 
 def starting_position(plan: Plan) -> str:
-    """Return the file's text: every shard that is not read to its end, one stream."""
+    """Return the file's text: every shard that is not read to its end, of one stream."""
     stream = min((position.new_topic for position in plan.positions), default="")
     shards = {
         shard_id(planned_position.partition): entry_of(new_position)
@@ -39,17 +39,17 @@ def starting_position(plan: Plan) -> str:
 
 
 def fitting_position(plan: Plan) -> str:
-    """Return the file's text of a plan that it can hold.
+    """Return the file's text for a plan that it can express.
 
     Raises:
-        ApplyError: It cannot hold it.
+        ApplyError: It cannot express the plan.
     """
     TYPE.require_fit(plan, "The startingposition")
     return starting_position(plan)
 
 
 def _place_of(position: PlannedPosition) -> ShardPlace | None:
-    """Return where a shard begins; None where one of the two connectors has no word for it."""
+    """Return where a shard begins; None if one of the two connectors cannot express it."""
     new_position = place_of(position)
     return None if new_position is None or new_position.sub is not None else new_position
 
@@ -76,8 +76,6 @@ _WAY: Final = Way(
 
 
 class StartingPositionTarget(OutputTarget):
-    """A file for the option `startingposition` of both Spark connectors: JSON, in the form of their own offset logs."""
-
     name = _NAME
     label = "startingposition file"
     role = TargetRole.START
