@@ -67,10 +67,10 @@ def tries_of(kind: str, checkpoint: Checkpoint) -> Iterator[dict[str, str]]:
 
 
 def require_kind(kind: str) -> str:
-    """Go on only with a kind of repair that there is.
+    """Return the kind of repair if it exists.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It does not.
     """
     if kind not in KINDS:
         raise UsageError(
