@@ -21,7 +21,7 @@ def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as ever
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingOffsets:
-    """The form in which a job without positions takes starting offsets: from its engine, or from what a target writes."""
+    """The form in which a job without positions takes starting offsets: of its engine, or of what a target writes."""
 
     text: Callable[[Plan], str]
     """Returns the text of the file; raises a `PlanError` or an `ApplyError` if the form cannot express the plan."""
@@ -125,7 +125,7 @@ def moving_of(engine: str) -> Moving:
 
 
 def engine_like(engine: str) -> str | None:
-    """Return the engine that jobs of this engine may become jobs of; None if there is none, or its plug-in is missing."""
+    """Return the engine that jobs of this one may become jobs of; None if there is none, or its plug-in is missing."""
     like = moving_of(engine).like
     return like if like in ENGINES else None
 

@@ -1,1 +1,1 @@
-"""Plans of a repaired copy of a checkpoint: the parameters of each kind of repair, and the plan that reads no cluster."""
+"""Plans of a repaired copy of a checkpoint: the parameters of each kind of repair, and the plan without clusters."""
