@@ -116,7 +116,7 @@ class Access(Section):
         return self
 
     def of(self, claims: Mapping[str, Any]) -> frozenset[Role]:
-        """Return the roles of the person with these claims; those of nobody if their identity has invisible characters."""
+        """Return the roles of the person with these claims; those of nobody if their id has invisible characters."""
         if any(invisible(str(claims.get(claim, ""))) for claim in ("iss", "sub")):
             return self.of_nobody()
         given = {

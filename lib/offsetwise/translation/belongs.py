@@ -1,4 +1,4 @@
-"""Which cluster a checkpoint's offsets belong to. A checkpoint does not say, so it is inferred, with its reason."""
+"""Infer, with a reason, the cluster that a checkpoint's offsets belong to, because a checkpoint does not name it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from offsetwise.model import AnyPosition, BelongsTo, Cluster, LogRange, TopicPar
 SHOWN = 3
 
 CLOCKS_APART_MS = 5 * 60_000
-"""How far the clocks of producers and of the job's driver may be apart. The record before the position of a job that
-keeps up is as old as its batch: seconds of difference must not tell its cluster."""
+"""The assumed maximum difference between the clocks of producers and of the job's driver. The record before the
+position of a job that keeps up is as old as its batch: differences of seconds must not decide about the cluster."""
 
 
 class PositionStanding(NamedTuple):
-    """One position beside what both clusters hold under its topic's names. None: no such partition.
+    """One position with the state of both clusters for its topic's names. None: no such partition.
 
-    A tuple, since a job may have a million of them.
+    A tuple, because a job may have a million of them.
     """
 
     partition: TopicPartition
@@ -25,26 +25,26 @@ class PositionStanding(NamedTuple):
     old: LogRange | None
     new: LogRange | None
     time_on_old: int | None = None
-    """Timestamp of the record before the position on the old cluster, where records were read."""
+    """Timestamp of the record before the position on the old cluster, if records were read."""
     time_on_new: int | None = None
-    """Timestamp of the record before the same number on the new cluster, where records were read."""
+    """Timestamp of the record before the same offset on the new cluster, if records were read."""
     same: bool = False
-    """Whether records proved that the same number is the same place on both clusters."""
+    """Whether records proved that the same offset is the same position on both clusters."""
 
 
 def belongs_to(
     standings: Iterable[PositionStanding], *, planned_at_ms: int | None, names: Mapping[Cluster, str]
 ) -> BelongsTo:
-    """Infer the cluster from log ranges and, where records were read, from their identity and times.
+    """Infer the cluster from log ranges and, if records were read, from their identity and times.
 
-    A log's end never moves back, so a position past the end of a log was not read from it. Records that producers
-    stamped well after the batch was planned were not in that batch: all partitions have to say so, since a single
-    record may carry any time. Where every number is the same place on both clusters, nothing depends on the answer.
+    A log's end never falls, so a position above the end of a log was not read from it. Records with producer timestamps
+    well after the batch was planned were not in that batch: this must hold for all partitions, because a single record
+    may carry any time. If every offset is the same position on both clusters, nothing depends on the result.
 
     Args:
         standings: The positions of the restart.
-        planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
-        names: What the clusters are called.
+        planned_at_ms: When the last batch was planned, by the driver's clock, epoch ms; None if unknown.
+        names: The names of the clusters.
     """
     objections = {cluster: _Candidate(cluster, planned_at_ms) for cluster in Cluster}
     count, same = _weighed(standings, objections.values())
@@ -83,7 +83,7 @@ def _weighed(standings: Iterable[PositionStanding], objections: Collection[_Cand
 
 
 class _Candidate:
-    """What speaks against a cluster: the first sentences, and how many there would be of all positions."""
+    """The objections to a cluster: the first sentences, and the number of objections of all positions."""
 
     __slots__ = ("_beyond", "_cluster", "_of_beyond", "_of_young", "_planned_at_ms", "_timed", "_young")
 
@@ -118,7 +118,7 @@ class _Candidate:
 
     @property
     def count(self) -> int:
-        """How many sentences there are, nothing if it may be the one."""
+        """The number of objections; 0 if it may be the cluster."""
         return self._of_beyond + (self._of_young if self._of_young == self._timed else 0)
 
     def __str__(self) -> str:

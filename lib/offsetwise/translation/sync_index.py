@@ -1,7 +1,7 @@
-"""Every retained offset sync, indexed, so that a position is bracketed as narrowly as the syncs topic allows.
+"""All retained offset syncs, indexed, so that a position is bracketed as narrowly as the syncs topic allows.
 
-MirrorMaker keeps 64 slots in memory; its topic holds more. Two things make a sync worthless for a position, and both
-begin a new *run*: MirrorMaker went back on the source (a smaller upstream), or its copies went back on the target
+MirrorMaker keeps 64 slots in memory; its topic holds more. Two events make earlier syncs worthless for a position, and
+both begin a new *run*: MirrorMaker went back on the source (a smaller upstream), or its copies went back on the target
 (the topic was recreated there). Within a run upstream and downstream rise together, so a run can be searched.
 """
 
@@ -22,22 +22,22 @@ Int64s: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bracket:
-    """Between which offsets of the new log a position lies, if its two syncs are right."""
+    """The offsets of the new log that bound a position, if its two syncs are right."""
 
     lo: int | None
-    """The lowest place; None where the new log start would be it and is unknown."""
+    """The lower bound; None if it is the new log start and that is unknown."""
     hi: int | None
-    """The highest place; None where the new high watermark would be it and is unknown."""
+    """The upper bound; None if it is the new high watermark and that is unknown."""
     floor: OffsetSync | None
     """The newest sync at or before the position."""
     ceiling: OffsetSync | None
     """The first sync after the position."""
     survived: int
-    """Syncs of the partition that the topic still holds, in all runs."""
+    """How many syncs of the partition the topic still holds, in all runs."""
     width: int | None
-    """`hi - lo`; 0 when a sync stands at the position itself."""
+    """`hi - lo`; 0 if a sync is at the position itself."""
     linear: int | None
-    """The place found by counting on from the floor, where both syncs have the same distance; else None."""
+    """The offset found by counting on from the floor, if both syncs have the same difference; else None."""
 
 
 class SyncIndex:
@@ -48,9 +48,9 @@ class SyncIndex:
 
         Args:
             partitions: (topic, partition) pairs.
-            ordinal: Per sync, which of `partitions` it belongs to.
-            upstream: Per sync, the offset on the source.
-            downstream: Per sync, the offset on the target.
+            ordinal: For each sync, the index of its partition in `partitions`.
+            upstream: For each sync, the offset on the source.
+            downstream: For each sync, the offset on the target.
         """
         order = np.argsort(ordinal, kind="stable")
         self._number = {pair: number for number, pair in enumerate(partitions)}
@@ -76,14 +76,14 @@ class SyncIndex:
         return tuple(self._sync(topic, partition, at) for at in range(begin, end))
 
     def bracket(self, topic: str, partition: int, position: int, new: LogRange) -> Bracket | None:
-        """Bracket one position by the last run; None where there is no sync for the partition."""
+        """Return the bracket of one position in the last run; None if the partition has no sync."""
         return next(iter(self.brackets_by_run(topic, partition, position, new)), None)
 
     def brackets_by_run(self, topic: str, partition: int, position: int, new: LogRange) -> tuple[Bracket, ...]:
-        """Bracket one position by every run, the last run first.
+        """Return the bracket of one position in every run, the last run first.
 
-        Earlier runs describe older copies. They help where MirrorMaker went back and copied again from behind the
-        position, and mislead where the source topic was recreated; only records can tell.
+        Earlier runs describe older copies. They help if MirrorMaker went back and copied again from before the
+        position, and mislead if the source topic was recreated; only records can show that.
         """
         begin, end = self._slice(topic, partition)
         brackets = []
@@ -152,7 +152,7 @@ def _at_most(offset: int, bound: int | None) -> int:
 def _runs(ordinal: Int64s, upstream: Int64s, downstream: Int64s) -> Int64s:
     starts = np.ones(len(ordinal), dtype=np.bool_)
     same_place = (upstream[1:] == upstream[:-1]) & (downstream[1:] == downstream[:-1])
-    # Two records cannot share one downstream offset: a downstream that does not rise was written to another log.
+    # Two records cannot share one downstream offset: one that does not rise was written to another log.
     went_back = (upstream[1:] < upstream[:-1]) | ((downstream[1:] <= downstream[:-1]) & ~same_place)
     starts[1:] = (ordinal[1:] != ordinal[:-1]) | went_back
     runs: Int64s = np.maximum.accumulate(np.where(starts, np.arange(len(ordinal)), 0)) if len(ordinal) else ordinal

@@ -1,4 +1,4 @@
-"""Submitting, resubmitting and withdrawing sets of plans, each inside one transaction, for all of their plans or none."""
+"""Submitting, resubmitting and withdrawing sets of plans, each inside one transaction, for all plans or none."""
 
 from __future__ import annotations
 
