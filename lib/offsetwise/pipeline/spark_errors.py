@@ -173,7 +173,7 @@ def _cause(text: str) -> str:
 
 
 def _message(text: str) -> str:
-    """Return the first line with content, without py4j's own 'An error occurred while calling o12.collect.'"""
+    """Return the first line with content, without py4j's own `An error occurred while calling o12.collect.` line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         return lines[1].removeprefix(": ")
