@@ -14,7 +14,7 @@ HEARTBEAT_AGE_MS = 60_000
 """MirrorMaker writes a heartbeat every second; a minute without one is no jitter."""
 
 RUNNING_AGE_MS = 120_000
-"""A checkpoint whose last batch is younger may belong to a running job."""
+"""A checkpoint with a younger last batch may belong to a running job."""
 
 OLD_AGE_MS = 24 * 3_600_000
 
@@ -23,7 +23,7 @@ MOVE_THE_OTHERS = (
     "Otherwise write the positions of the other sources elsewhere: --target consumer-group:GROUP. The source of "
     "several clusters then begins as its own initializer says."
 )
-"""Where a savepoint is not edited, because one of its sources reads several clusters and none is stated."""
+"""The remedy if a savepoint is not edited because a source reads several clusters and none is stated."""
 
 
 @finding(
@@ -38,9 +38,9 @@ MOVE_THE_OTHERS = (
 def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     """The pending batch ends where only the new cluster could have ended it.
 
-    Either a partition goes backwards, or every end fits the new cluster's ranges while at least one lies outside the
-    old one's. Each end must be known on both clusters for the second: a checkpoint read after the old cluster moved on
-    would look the same for single partitions.
+    Either a partition goes backwards, or every end fits the new cluster's ranges while at least one is outside the old
+    one's. For the second, each end must be known on both clusters: a checkpoint that was read after the old cluster
+    moved on would look the same for single partitions.
     """
     again = None if case.checkpoint is None else case.checkpoint.details.reruns_batch
     pending = [row for row in case.rows if len(row.restart) > 1]
@@ -70,7 +70,7 @@ def checkpoint_polluted(case: MigrationCase) -> Iterator[str]:
     stage=Stage.MIGRATION,
 )
 def cluster_unclear(case: MigrationCase) -> Iterator[str]:
-    """Nobody can tell which cluster the positions were read from."""
+    """The cluster that the positions were read from is unknown."""
     if case.belongs_to.cluster is None:
         yield (f"The positions may come from either cluster: {case.belongs_to.reason.rstrip('.')}.")
 
@@ -85,7 +85,6 @@ def cluster_unclear(case: MigrationCase) -> Iterator[str]:
     needs={Fact.PENDING},
 )
 def pending_batch(case: MigrationCase) -> Iterator[str]:
-    """A planned batch was not committed and will run again."""
     if case.checkpoint is None:
         return
     codes = {problem.code for problem in case.checkpoint.problems}
@@ -168,7 +167,7 @@ def reader_suspected(case: MigrationCase) -> Iterator[str]:
     needs={Fact.MIRROR},
 )
 def mirror_stalled(case: MigrationCase) -> Iterator[str]:
-    """The newest heartbeat of this flow is older than a minute. No heartbeat at all says nothing."""
+    """The newest heartbeat of this flow is older than a minute. The absence of heartbeats proves nothing."""
     beats = [
         beat.timestamp_ms
         for snapshot in (case.old, case.new)
@@ -260,7 +259,7 @@ def compacted(pair: TopicCase) -> Iterator[str]:
 
 
 def _within(offset: AnyPosition, log: LogRange) -> bool | None:
-    """Return whether an offset fits a log; None where the log was not read."""
+    """Return whether an offset is inside a log; None if the log was not read."""
     if log.log_start is None or log.hw is None:
         return None
     return log.log_start <= offset <= log.hw
