@@ -1,6 +1,6 @@
-"""Reads the YAML files that people write: strictly, into pydantic models, every mistake named with its remedy.
+"""Parse the YAML files that people write: strictly, into pydantic models, with a remedy for every error.
 
-Unknown and repeated keys are refused, and so are aliases, dates, numbers of base 60 and files above the limit.
+Unknown and repeated keys are rejected, and so are aliases, dates, numbers of base 60 and files above the limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offsetwise.errors import ConfigError
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_NUMBER: Final = 64
-"""Characters of a number."""
+"""The maximum length of a number, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +30,13 @@ class FileNoun:
     keys: str
     """The keys to start with."""
     described: str
-    """Where the file is described: a sentence."""
+    """A sentence about where the file is described."""
     start: str
-    """How to come to such a file: a sentence."""
+    """A sentence about how to create such a file."""
 
 
 class Section(BaseModel):
-    """A part of a file. A key that it does not know is refused."""
+    """A part of a file. Unknown keys are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -58,11 +58,10 @@ _M = TypeVar("_M", bound=Section)
 
 
 def read(path: Path, model: type[_M], noun: FileNoun) -> _M:
-    """Read a file. Its folder is given to the validators as `base`, to resolve relative paths.
+    """Read a file. Validators get its folder as `base`, to resolve relative paths.
 
     Raises:
-        ConfigError: Unreadable, not YAML, or not what the model wants; the message names the file, the key and what
-            to do.
+        ConfigError: Unreadable, not YAML, or not valid for the model; the message names file, key and remedy.
     """
     path = Path(path).absolute()
     content = _read_yaml(path, noun)
@@ -107,7 +106,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float:
-    # `1:30` is 90 in YAML 1.1, and to read many such digits takes time that grows with the square of their number.
+    # `1:30` is 90 in YAML 1.1, and parsing many such digits takes quadratic time.
     if ":" in node.value or len(node.value) > MAX_NUMBER:
         what = "a number of base 60" if ":" in node.value else f"a number of more than {MAX_NUMBER} characters"
         problem = f"{node.value[:20]!r} is {what}, and none is used here; put it in quotes if a text is meant"

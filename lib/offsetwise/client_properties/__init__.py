@@ -37,7 +37,7 @@ class AddressedCluster(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """librdkafka's properties, secrets as references."""
+        """The properties by librdkafka's names, secrets as references."""
 
     @property
     def folder(self) -> str | None:
