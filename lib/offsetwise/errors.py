@@ -85,7 +85,7 @@ class PluginError(OffsetwiseError):
 
 
 class ConfigError(OffsetwiseError):
-    """The migration file cannot be used as it stands."""
+    """The migration file is not valid."""
 
 
 class ForbiddenPropertyError(ConfigError):
@@ -101,15 +101,15 @@ class StorageError(OffsetwiseError):
 
 
 class MissingError(StorageError):
-    """There is nothing at this path, or not any more."""
+    """A path does not exist, or no longer exists."""
 
 
 class NotAFolderError(MissingError):
-    """There is a file instead of a folder."""
+    """A path is a file and not a folder."""
 
 
 class OutsideRootsError(StorageError):
-    """A path leaves the roots that the operator configured."""
+    """A path is outside the roots that the operator configured."""
 
 
 class LibraryMissingError(StorageError):
@@ -117,15 +117,15 @@ class LibraryMissingError(StorageError):
 
 
 class CheckpointError(OffsetwiseError):
-    """A folder holds no checkpoint that can be used."""
+    """A folder holds no usable checkpoint."""
 
 
 class NotACheckpointError(CheckpointError):
-    """The folder is something else than a checkpoint."""
+    """A folder is not a checkpoint."""
 
 
 class ClusterError(OffsetwiseError):
-    """A Kafka cluster gives no answer that can be used."""
+    """A cluster returned no usable answer."""
 
 
 class ClusterUnreachableError(ClusterError):
@@ -133,7 +133,7 @@ class ClusterUnreachableError(ClusterError):
 
 
 class ClusterAuthError(ClusterError):
-    """A broker answered and refused: TLS, SASL or ACLs."""
+    """A broker refused the client: TLS, SASL or ACLs."""
 
 
 class SameClusterError(ClusterError):
@@ -145,7 +145,7 @@ class FileError(OffsetwiseError):
 
 
 class VersionError(FileError):
-    """A file's format version is not one this release knows."""
+    """This release does not know the format version of a file."""
 
 
 class PlanError(OffsetwiseError):
@@ -153,11 +153,11 @@ class PlanError(OffsetwiseError):
 
 
 class StalePlanError(PlanError):
-    """What a plan was drafted from has changed since. Nothing was written."""
+    """The state that a plan was drafted from has changed since. Nothing was written."""
 
 
 class NotApprovedError(PlanError):
-    """Nobody trusted has approved exactly this plan."""
+    """No trusted person has approved exactly this plan."""
 
 
 class ApplyError(OffsetwiseError):
@@ -181,7 +181,7 @@ class LostReplyError(ApplyError):
 
 
 class VerifyError(OffsetwiseError):
-    """What was written cannot be read."""
+    """The written state cannot be read."""
 
 
 class SparkError(OffsetwiseError):
@@ -233,7 +233,7 @@ class StoreVersionError(StoreError):
 
 
 class NotAStoreError(StoreError):
-    """There is something else at the store's path."""
+    """The file at the store's path is no store."""
 
 
 class JarError(OffsetwiseError):

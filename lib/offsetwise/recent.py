@@ -34,7 +34,6 @@ class Recent(Generic[Key, Value]):
         return value
 
     def take(self, key: Key) -> Value | None:
-        """Return a value and remove it."""
         with self._lock:
             return self._values.pop(key, None)
 

@@ -186,7 +186,7 @@ class Registry(MutableMapping[str, Load]):
 
     @cached_property
     def _installed(self) -> Mapping[str, list[Installed]]:
-        from importlib.metadata import entry_points  # noqa: PLC0415 - it takes 60 ms, and not every command asks
+        from importlib.metadata import entry_points  # noqa: PLC0415 - it takes 60 ms, and few commands need it
 
         results: dict[str, list[Installed]] = {}
         for point in sorted(entry_points(group=self.group), key=lambda point: point.name):

@@ -44,7 +44,6 @@ def draft_all(
     heard: Callable[[DraftedJob], None],
     progress: Progress,
 ) -> PlanSet:
-    """Draft many jobs; see `Migration.draft_all`."""
     folder = None if out is None else Path(out)
     requested = None if named is None else [WantedJob.of(job.named()) for job in named]
     jobs = tuple(dict.fromkeys(requested or workflow.all_jobs(migration.settings)))

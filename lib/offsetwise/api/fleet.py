@@ -60,7 +60,6 @@ def fleet(
 
 
 def fleet_of(migration: config.Migration, parquet: str | Path | None, progress: Progress) -> Fleet:
-    """Read all checkpoints of a migration; see `Migration.fleet`."""
     table = _NewParquet(parquet)
     fleet = workflow.fleet(migration, progress=progress)
     for row in fleet.rows:

@@ -76,7 +76,6 @@ def unread_of(scene: Scene | OffsetwiseError) -> UnreadJob | None:
 
 
 def missing_topics(scene: Scene) -> tuple[str, ...]:
-    """Return the topics of a job that are missing on a cluster, with that cluster."""
     named = []
     for topic in scene.subject.topics(scene.old):
         for side, name in ((Cluster.OLD, topic), (Cluster.NEW, scene.migration.new_topic(topic))):

@@ -56,7 +56,6 @@ class Migration:
 
     @property
     def name(self) -> str:
-        """The name in the file."""
         return self.settings.name
 
     def checkpoint(self, name: str) -> Job:
@@ -84,7 +83,6 @@ class Migration:
         return Migration(self.settings.with_positions(named)).checkpoint(named.name)
 
     def group(self, name: str) -> Job:
-        """Return the job of a consumer group of the old cluster."""
         return Job(self, Subject(kind=SubjectKind.GROUP, name=name))
 
     def wave(self, name: str) -> tuple[Job, ...]:
@@ -132,7 +130,7 @@ class Migration:
             SparkError: Spark cannot be started, or the job failed.
             WorkerError: The workers cannot run the parser.
         """
-        from offsetwise.api.fleet import fleet_of  # noqa: PLC0415 - other verbs do without the files of fleets
+        from offsetwise.api.fleet import fleet_of  # noqa: PLC0415 - other commands do not need the files of fleets
 
         return fleet_of(self.settings, parquet, progress)
 
@@ -261,7 +259,7 @@ class Migration:
 
         Raises:
             ConfigError: The file does not state the cluster that the sink writes to, or its properties cannot be used.
-            UsageError: The checkpoint has no Kafka sink that writes in transactions, or the snapshot is of others.
+            UsageError: The checkpoint has no Kafka sink that writes in transactions, or the snapshot is of other sinks.
             StorageError: The checkpoint cannot be read.
             CheckpointError: It is no checkpoint.
             ClusterError: The cluster does not answer.

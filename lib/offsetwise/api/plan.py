@@ -48,7 +48,6 @@ class Plan:
 
     @classmethod
     def of(cls, document: model.Plan, *, migration: Migration | None = None) -> Self:
-        """Return a newly drafted plan."""
         return cls(document=document, content=files.dump(document).encode(), migration=migration)
 
     @classmethod

@@ -57,7 +57,6 @@ class PlanSet:
 
     @classmethod
     def of(cls, document: model.PlanSet, plans: Sequence[Plan], *, migration: Migration | None = None) -> Self:
-        """Return the set of newly drafted plans."""
         return cls(document=document, content=files.dump(document).encode(), plans=tuple(plans), migration=migration)
 
     @classmethod

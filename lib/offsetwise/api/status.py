@@ -63,7 +63,6 @@ class StatusRequest:
 
     @property
     def file(self) -> str:
-        """The migration file, as commands name it."""
         return str(self.path or "migration.yaml")
 
 

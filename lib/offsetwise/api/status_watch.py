@@ -42,7 +42,6 @@ def requested(
     lag_at_most: int,
     snapshots: tuple[Snapshot, Snapshot] | None,
 ) -> StatusRequest:
-    """Return the request of `Migration.status`."""
     return StatusRequest(
         migration=settings,
         path=path,
@@ -57,7 +56,6 @@ def requested(
 def read_once(
     request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = no_progress
 ) -> StatusReading:
-    """Read the status once; see `read_status`."""
     read = read_status(request, progress=progress)
     for sentence in read.unread:
         note(sentence)

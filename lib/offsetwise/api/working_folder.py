@@ -104,7 +104,6 @@ def _files(path: Path, unread: list[str]) -> Sequence[Path]:
 
 
 def _add(folder: WorkingFolder, file: Path) -> None:
-    """Read one file, if it is evidence for the state of a job."""
     if file.name == f"{SET_FILE}{SUFFIX}":
         return  # each plan of a set has its own journal with its progress
     if file.name.endswith(SUFFIX):

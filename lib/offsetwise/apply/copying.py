@@ -26,7 +26,7 @@ from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import Location
 
 
-def _nothing_shows(step: ReceiptStep, names: Names) -> None:  # noqa: ARG001 - as of every engine
+def _nothing_shows(step: ReceiptStep, names: Names) -> None:  # noqa: ARG001 - the signature of every engine
     return None
 
 

@@ -289,7 +289,6 @@ def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
 
 
 def _of_another(what: str, said: Statement, case: _Case) -> NotApprovedError:
-    """Return the error for an approval of another plan."""
     plan, result = f"{case.digest[:12]}…", f"plan {said.plan_digest[:12]}…"
     if said.plans:
         result = f"the {many(len(said.plans), 'plan')} of set {said.plan_digest[:12]}…"

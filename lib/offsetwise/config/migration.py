@@ -95,12 +95,10 @@ class Migration(OpenSection):
 
     @property
     def entries(self) -> tuple[SectionEntry, ...]:
-        """The entries of all sections of plug-ins."""
         keys = [key for key in type(self).model_fields if key not in Migration.model_fields]
         return tuple(entry for key in keys for entry in getattr(self, key))
 
     def entries_of(self, kind: type[_E]) -> tuple[_E, ...]:
-        """Return the entries of one section."""
         return tuple(entry for entry in self.entries if isinstance(entry, kind))
 
     @model_validator(mode="before")

@@ -233,7 +233,7 @@ class SectionEntry(Section):
         """The address of its Kafka Connect connector; None if it is none."""
         return None
 
-    def sign_on_at(self, address: str) -> SignOn | None:  # noqa: ARG002 - as every entry is asked
+    def sign_on_at(self, address: str) -> SignOn | None:  # noqa: ARG002 - subclasses use it
         """Return the credentials for a job's address; None if it has none."""
         return None
 

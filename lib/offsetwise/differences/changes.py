@@ -62,7 +62,6 @@ class Difference:
 
 
 def rank(section: str) -> tuple[int, str]:
-    """Return the sort key of a section."""
     if section in SECTIONS:
         return SECTIONS.index(section), ""
     return len(SECTIONS) + (1 + LAST.index(section) if section in LAST else 0), section

@@ -58,7 +58,7 @@ class Parts(Protocol):
         """
 
 
-def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:  # noqa: ARG001 - as of most
+def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:  # noqa: ARG001 - the signature of the field
     return (uri,)
 
 
@@ -66,11 +66,11 @@ def _no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - it reads fil
     return False
 
 
-def _no_file(part: str, data: bytes) -> bool:  # noqa: ARG001 - as of most
+def _no_file(part: str, data: bytes) -> bool:  # noqa: ARG001 - the signature of the field
     return False
 
 
-def _nothing_else(folder: FolderReader, entries: Sequence[Entry]) -> None:  # noqa: ARG001 - told by others
+def _nothing_else(folder: FolderReader, entries: Sequence[Entry]) -> None:  # noqa: ARG001 - the signature of the field
     return None
 
 

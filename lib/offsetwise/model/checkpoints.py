@@ -218,7 +218,7 @@ class Details:
         """Return up to where records are certainly processed, if the engine writes one position for several."""
         return position
 
-    def recorded(self, at_ms: int) -> Self:  # noqa: ARG002 - as of every engine
+    def recorded(self, at_ms: int) -> Self:  # noqa: ARG002 - the signature of every engine
         """Return a copy with the time of a recording instead of a time that only the file system had."""
         return self
 

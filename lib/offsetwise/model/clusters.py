@@ -128,7 +128,6 @@ class GroupState:
 
     @property
     def commits(self) -> dict[TopicPartition, int]:
-        """The committed offsets by topic and partition."""
         return {offset.topic_partition: offset.offset for offset in self.offsets}
 
     @property
@@ -233,7 +232,6 @@ class Snapshot:
         return next((group for group in self.groups if group.name == name), None)
 
     def partitions(self) -> dict[TopicPartition, PartitionState]:
-        """Return every partition by topic and number."""
         return {
             TopicPartition(topic.name, partition.partition): partition
             for topic in self.topics

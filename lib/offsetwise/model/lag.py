@@ -74,7 +74,6 @@ class LagPartition(OfTwins):
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """The key among the subject's partitions."""
         return self.source, self.topic, self.partition
 
     def log(self, side: Cluster) -> LogRange:

@@ -53,7 +53,7 @@ class RegisteredTarget:
             metadata={"pydantic_js_functions": [self._described]},
         )
 
-    def _described(self, schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ARG002 - as pydantic calls it
+    def _described(self, schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ARG002 - pydantic's signature
         from offsetwise.registry import TARGETS  # noqa: PLC0415 - as above
 
         message = "Where positions are written."
@@ -114,7 +114,6 @@ class CheckpointRequirement:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> CheckpointRequirement:
-        """Return the requirement for a checkpoint as it was read."""
         return cls(
             uri=checkpoint.uri,
             engine=checkpoint.engine,
@@ -336,5 +335,5 @@ class Plan:
 
 
 def transactions_of(moves: str) -> str:
-    """Return the subject of a plan that only ends transactions, so that it may be open beside one of the positions."""
+    """Return the subject of a plan that only ends transactions, so that it may be open next to one of the positions."""
     return f"transactions of {moves}"

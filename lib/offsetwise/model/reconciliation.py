@@ -62,7 +62,6 @@ class Reconciliation:
         return not self.differences
 
     def summary(self) -> str:
-        """Return one sentence about the result."""
         both, missing, duplicated, foreign = (
             sum(getattr(partition, name) for partition in self.partitions)
             for name in ("both", "missing", "duplicated", "foreign")

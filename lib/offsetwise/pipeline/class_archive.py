@@ -164,7 +164,7 @@ def _alone(archive: Path) -> Iterator[int | None]:
 
 def _record(archive: Path) -> None:
     """Start a JVM as usual, and let it write its classes when it ends: another launch would have another class path."""
-    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it asks this module for options
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it imports this module
 
     given = os.environ.get(OPTIONS, "")
     os.environ[OPTIONS] = f'{given} "-XX:ArchiveClassesAtExit={archive}"'

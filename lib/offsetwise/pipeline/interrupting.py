@@ -82,7 +82,7 @@ def _in_background(work: Callable[[], _T]) -> Future[_T]:
     def run() -> None:
         try:
             outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - carried to whoever asks for the result
+        except BaseException as error:  # noqa: BLE001 - raised again by `Future.result`
             outcome.set_exception(error)
 
     Thread(target=run, name="offsetwise-spark", daemon=True).start()

@@ -164,7 +164,7 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
         os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
     configuration = _configuration(master, conf, kafka=kafka)
 
-    global _folder  # noqa: PLW0603 - as the JVM
+    global _folder  # noqa: PLW0603 - a global like the JVM
     java = _java()
     options = archive_options(java) if local else []
     _end_jvm()
@@ -205,7 +205,7 @@ def _not_of_gateway(record: logging.LogRecord) -> bool:
 
 
 def _connect(remote: str, conf: ClientProperties) -> SparkSession:
-    import grpc  # noqa: PLC0415 - only Spark Connect needs it, and it takes a second with what it imports
+    import grpc  # noqa: PLC0415 - only Spark Connect needs it, and its import takes a second
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 - as above
 
     try:
@@ -345,7 +345,7 @@ def _launch_error(error: str, log: str, configuration: Mapping[str, str]) -> Spa
 
 def _end_jvm() -> None:
     """End the JVM behind PySpark: jars are resolved only when a JVM starts."""
-    global _folder  # noqa: PLW0603 - as the JVM
+    global _folder  # noqa: PLW0603 - a global like the JVM
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     process = getattr(gateway, "proc", None)

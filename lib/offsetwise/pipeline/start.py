@@ -111,7 +111,7 @@ def starting_beside(settings: SparkSettings) -> Iterator[Callable[[], None]]:
 def _import_meanwhile() -> None:
     """Import what the first job needs while the JVM starts on another core; errors appear at the regular import."""
     with suppress(ImportError):
-        import offsetwise.pipeline.content  # noqa: F401, PLC0415 - for whoever needs it next
+        import offsetwise.pipeline.content  # noqa: F401, PLC0415 - for the next import
     with suppress(ImportError):
         import pandas  # noqa: F401, PLC0415 - as above
         import pyarrow  # noqa: F401, PLC0415 - as above

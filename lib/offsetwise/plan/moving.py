@@ -15,7 +15,7 @@ from offsetwise.plan.ways import Objections, Way, unopposed
 from offsetwise.registry import ENGINES, MIGRATES
 
 
-def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as every engine's
+def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - the signature of every engine
     return ()
 
 

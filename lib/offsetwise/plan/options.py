@@ -181,7 +181,7 @@ def cutover(text: str | None, still_for_s: float | None = None) -> CutoverRequir
 
     Args:
         text: `frozen`, `copied`, or both with a comma.
-        still_for_s: How long the old logs must have stood still, in seconds; None for `STILL_FOR_S`.
+        still_for_s: How long the old logs must not have grown, in seconds; None for `STILL_FOR_S`.
 
     Raises:
         UsageError: Another word, or only a time.

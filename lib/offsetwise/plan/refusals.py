@@ -79,7 +79,7 @@ def without_proof(
 
     Args:
         position: One partition of a plan.
-        log: Its log on the old cluster now; None to use what the plan says of it.
+        log: Its log on the old cluster now; None to use the log in the plan.
         pending: Whether the end of a pending batch is written too. Plans of earlier releases name that end even if not.
         on_one_topic: Whether the job stays on its topic, where a position that names its record means the same one.
     """
@@ -101,7 +101,7 @@ def without_proof(
 
 
 def writes_pending(plan: Plan) -> bool:
-    from offsetwise.plan.target import TargetRole, target_type  # noqa: PLC0415 - targets name ways, which name what refuses them
+    from offsetwise.plan.target import TargetRole, target_type  # noqa: PLC0415 - targets import ways, and ways this module
 
     return any(target_type(target.kind).role is TargetRole.STATE for target in plan.targets)
 

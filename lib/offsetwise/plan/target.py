@@ -299,7 +299,7 @@ def target_type(name: str) -> TargetType:
     Raises:
         PluginError: It belongs to a plug-in that cannot be loaded.
     """
-    return TARGETS.load_object(name, TargetType)  # a concrete instance is returned
+    return TARGETS.load_object(name, TargetType)  # type: ignore[type-abstract] # a concrete instance is returned
 
 
 def target_types() -> tuple[TargetType, ...]:

@@ -11,7 +11,7 @@ from offsetwise.plan.refusals import counted, no_rename, not_drained, retained_d
 from offsetwise.wording.terms import in_words
 
 
-def _nothing(comparison: Comparison, job: JobTraits) -> Iterable[Problem]:  # noqa: ARG001 - as every rule of a way
+def _nothing(comparison: Comparison, job: JobTraits) -> Iterable[Problem]:  # noqa: ARG001 - the signature of every rule of a way
     return ()
 
 
@@ -25,7 +25,7 @@ class Objections(Protocol):
 
 
 def unopposed(
-    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
+    comparison: Comparison,  # noqa: ARG001 - the signature of every rule of a target
     job: JobTraits,  # noqa: ARG001 - as above
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above

@@ -109,13 +109,13 @@ class Complete(Protocol):
 
 def _as_it_is(
     snapshot: Snapshot,
-    positions: Sequence[SourcePosition],  # noqa: ARG001 - the cluster says everything
+    positions: Sequence[SourcePosition],  # noqa: ARG001 - the snapshot is already complete
     ranges: Mapping[str, tuple[ShardRange, ...]],  # noqa: ARG001 - as above
 ) -> Snapshot:
     return snapshot
 
 
-def _tells_nothing(position: AnyPosition) -> str:  # noqa: ARG001 - an offset tells no time
+def _tells_nothing(position: AnyPosition) -> str:  # noqa: ARG001 - an offset has no time
     return ""
 
 
@@ -174,7 +174,6 @@ class Spec:
 
 
 def spec_of(name: str) -> Spec:
-    """Return the spec of a registered stream."""
     spec: Spec = STREAMS.load(name)
     return spec
 

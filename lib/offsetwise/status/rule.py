@@ -172,7 +172,7 @@ def _unseen(applied: AppliedEvidence) -> str:
     return f"The plan was applied; whether the job has begun is not known.{why}"
 
 
-def _unusable(evidence: JobEvidence, rules: Rules) -> _Verdict | None:  # noqa: ARG001 - as every row is called
+def _unusable(evidence: JobEvidence, rules: Rules) -> _Verdict | None:  # noqa: ARG001 - the signature of every row
     if evidence.unread is not None:
         return _Verdict(state=JobState.BLOCKED, evidence=evidence.unread.problem, next=evidence.unread.fix)
     if evidence.missing:

@@ -356,7 +356,7 @@ def _filesystem(location: Location) -> tuple[Any, str]:
 
 
 def disk() -> Any:
-    import fsspec  # noqa: PLC0415 - a tenth of a second that a local folder named by its path need not wait for
+    import fsspec  # noqa: PLC0415 - it takes 0.1 s, and paths of local folders do not need it
 
     return fsspec.filesystem("file", skip_instance_cache=True, use_listings_cache=False)
 

@@ -93,13 +93,11 @@ def subjects(connection: Connection) -> tuple[LagSubject, ...]:
 
 
 def newest_ms(connection: Connection, subject: LagSubject) -> int | None:
-    """Return when the newest sample was taken; None if there is none."""
     row = _newest(connection, subject)
     return None if row is None else int(row.taken_at_ms)
 
 
 def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-    """Return the newest sample, or the newest one before a time; None if there is none."""
     row = _newest(connection, subject, before_ms)
     if row is None:
         return None
@@ -107,7 +105,6 @@ def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None
 
 
 def window(connection: Connection, subject: LagSubject, since_ms: int, most: int) -> tuple[StoredTotals, ...]:
-    """Return the totals since a time, thinned to at most `most` moments, ascending."""
     retained = _thinned(_ticks(connection, subject, since_ms), most)
     results = _heads(connection, [row.id for row, _ in retained])
     heads = {row.id: _head(results[row.id]) for row, _ in retained}

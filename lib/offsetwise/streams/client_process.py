@@ -97,7 +97,7 @@ class _Freed:
     """The clients of the last request are freed.
 
     librdkafka waits without end for a client's pending requests, such as one to a coordinator that no broker names
-    correctly. Then nobody waits for this process.
+    correctly. Then the parent no longer waits for this process.
     """
 
 
@@ -229,7 +229,7 @@ def serve() -> None:
     with suppress(OSError):  # if an answer makes it take all memory, it is this process that ends
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     with Connection(int(sys.argv[1])) as connection:
-        # A hanging library would outlive the caller, and no change may be sent that nobody waits for any more.
+        # A hanging library would outlive the caller, and no change may be sent whose caller no longer waits.
         threading.Thread(target=_end_with, args=(connection.fileno(),), daemon=True).start()
 
         def report(step: str, done: int, total: int) -> None:

@@ -43,7 +43,7 @@ OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
     "tolerates_replay": (
         "false",
         "whether records may be read twice; false blocks every plan that would",
-        lambda job: True,  # noqa: ARG005 - no checkpoint tells
+        lambda job: True,  # noqa: ARG005 - no checkpoint states it
     ),
     "commits_to": (
         "GROUP",

@@ -123,7 +123,7 @@ def _all_others(pending: HeldTransactions, observation: TransactionLook) -> Iter
             if any(transaction.producer_id is None or _is_of(transaction, answer, pending) for transaction in holding):
                 continue
         elif holding or listed is None:
-            continue  # the row of the held one says why there is no answer
+            continue  # the row of the held one has the reason
         if not own and not holding:
             if transactional_id.startswith(pending.prefixes) and listed is not None:
                 yield _row(

@@ -208,7 +208,7 @@ def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
     # been compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
     surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in count.read and here[j] not in unread), 0)
     all_seen = count.stretch.whole_right and not count.lost_after
-    # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
+    # Only below a copy of an unread record: at the end are copies of records that the old log received since.
     ordered = highest < len(here) and count.position >= count.old.start
     if ordered and (trimmed or all_seen):
         # The lost originals lay below the position: the job has read all unexplained records below the unread ones.

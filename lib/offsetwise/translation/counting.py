@@ -277,7 +277,7 @@ class Count:
             return None
         at = self.lowest_keeping(cut, {h: max(0, self.unread[h] - coming[h]) for h in self.known})
         while self.old.start and at < len(self.here) and self.here[at] not in self.known:
-            at += 1  # copies of what the old log has lost
+            at += 1  # copies of records that the old log has lost
         return self.offset_of(at)
 
     def ahead(self, cut: int) -> Ahead:

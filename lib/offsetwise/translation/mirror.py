@@ -89,7 +89,7 @@ def mm2_answer(position: int, topic: str, partition: int, syncs: Sequence[Offset
     return None if isinstance(answer, NoAnswer) else answer
 
 
-def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims about it
+def mirror_candidates(  # noqa: PLR0917 - a position, its logs and the claims about it
     position: int,
     topic: str,
     partition: int,

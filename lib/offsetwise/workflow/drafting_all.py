@@ -79,7 +79,7 @@ def _jobs(migration: Migration, request: DraftRequest, requested: Sequence[Wante
     return jobs
 
 
-def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of files
+def _planned(  # noqa: PLR0917 - the input of a draft, and the names of files
     migration: Migration,
     request: DraftRequest,
     names: Mapping[WantedJob, str],
@@ -100,7 +100,7 @@ def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of f
         yield job, plan
 
 
-def _compared(  # noqa: PLR0917 - what is compared, and who hears of it
+def _compared(  # noqa: PLR0917 - the compared values, and the callback
     migration: Migration,
     jobs: Sequence[WantedJob],
     compared: Mapping[WantedJob, Comparison],

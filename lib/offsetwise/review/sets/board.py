@@ -43,7 +43,7 @@ KEPT_SETS: Final = 2
 """How many sets are cached with parsed plans."""
 
 
-class _Undone(Exception):  # noqa: N818 - carries an answer out of a change, which is undone by that
+class _Undone(Exception):  # noqa: N818 - returns an answer from a transaction, and rolls it back
     def __init__(self, answer: Refusal) -> None:
         super().__init__()
         self.answer = answer
@@ -59,7 +59,7 @@ class SetsBoard(PlansView):
         super().__init__(*given, **named)
         self._sets: Recent[str, tuple[Plan, ...]] = Recent(KEPT_SETS)
 
-    # ----------------------------------------------------------------------- to look at
+    # ----------------------------------------------------------------------- reading
 
     def sets(self, person: Person | None) -> tuple[tuple[SetRow, SetStanding], ...]:
         """Return all sets with their state, the newest first."""
@@ -245,7 +245,7 @@ class SetsBoard(PlansView):
             demo_key=self._demo_key,
         )
 
-    def _record(  # noqa: PLR0917 - all that is written down of it
+    def _record(  # noqa: PLR0917 - the columns of its row
         self, answer: NotAllowed, what: str, verb: Verb, person: Person | None, plan: int | None, digest: str | None
     ) -> None:
         """Record a refusal in a new transaction, after the changes were rolled back."""
