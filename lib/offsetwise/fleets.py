@@ -47,7 +47,6 @@ class FleetRow:
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """The parsed checkpoint; None if it could not be read."""
         return self.read if isinstance(self.read, Checkpoint) else None
 
     @property

@@ -253,7 +253,6 @@ def absent_plugins() -> str:
 
 
 def with_absent(fix: str) -> str:
-    """Return a remedy followed by `absent_plugins`."""
     return f"{fix} {absent_plugins()}".rstrip()
 
 

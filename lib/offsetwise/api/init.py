@@ -111,7 +111,6 @@ def _roots(checkpoints: Sequence[str], said: Migration | None, needed: bool) -> 
 
 
 def _workers(connect: Sequence[str], said: Migration | None) -> tuple[ConnectorAddress, ...]:
-    """Return the workers to ask for connectors: the given ones, or else those in the file."""
     given = [parse_connect(text) for text in connect]
     if not given and said is not None:
         given = [replace(entry.address, connector="") for entry in said.entries if entry.address is not None]

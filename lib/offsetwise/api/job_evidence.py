@@ -116,7 +116,6 @@ def old_lag_of(scene: Scene) -> int | None:
 
 
 def _lag(positions: Iterable[tuple[AnyPosition | None, LogRange | None]]) -> int | None:
-    """Return the number of records between positions and the ends of their logs; None if one is unknown."""
     total = 0
     for position, log in positions:
         offset, end = offset_or_none(position), None if log is None else offset_or_none(log.hw)

@@ -322,7 +322,6 @@ class Plan:
 
 
 def _approved_by(order: run.ApplyOrder, approvals: Sequence[str | Path], trust: Sequence[str | Path]) -> run.ApplyOrder:
-    """Return an order with the given approvals, and the keys to trust."""
     return replace(
         order,
         approvals=tuple(read_approval(Path(path)) for path in approvals),

@@ -58,7 +58,6 @@ class Member:
 
     @property
     def journal(self) -> str:
-        """The path of its journal, which may not exist yet."""
         return f"{self.receipt}{SUFFIX}"
 
     @property

@@ -173,7 +173,6 @@ class _StatusReading:
         return results
 
     def _plans(self) -> Mapping[Subject, Sequence[PlanFile]]:
-        """Return the plans of the folder by their jobs, without those of other migrations."""
         names = {("checkpoint", config.uri): config.name for config in self.migration.checkpoints}
         plans: dict[Subject, list[PlanFile]] = {}
         for plan in self.folder.plans:
@@ -265,7 +264,6 @@ def _caught_up(jobs: Sequence[JobStatus]) -> tuple[int, int]:
 
 
 def _waiting(job: JobStatus, waits: Mapping[str, tuple[str, ...]]) -> JobStatus:
-    """Return a job with the conditions that its wave waits for, unless it has been moved."""
     if job.state in _MOVED:
         return job
     return replace(job, waits_for=waits.get(job.wave or "", ()))

@@ -39,7 +39,6 @@ class PlanFile:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file, hex."""
         return digest(self.content)
 
 

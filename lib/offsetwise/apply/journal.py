@@ -134,7 +134,6 @@ class Journal:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The indices of the steps that began, ascending."""
         return tuple(sorted(self._records))
 
     def record(self, step: int) -> StepRecord:

@@ -51,7 +51,6 @@ class ApplyOrder:
 
     @property
     def digest(self) -> str:
-        """The plan's digest, hex."""
         return digest_of(self.plan_bytes)
 
 

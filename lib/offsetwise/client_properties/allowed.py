@@ -159,7 +159,6 @@ class ClientProperties(dict[str, str]):
     __str__ = __repr__
 
     def hides(self, name: str) -> bool:
-        """Return whether the value of a property must never be shown."""
         return name in self.referred or is_secret(name)
 
     def masked(self, text: str) -> str:

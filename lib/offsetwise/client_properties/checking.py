@@ -72,7 +72,6 @@ def servers(properties: Mapping[str, str]) -> frozenset[str]:
 
 
 def sasl_mechanism(properties: Mapping[str, str]) -> str:
-    """Return the mechanism in capitals, by either of its names; empty without SASL."""
     return properties.get("sasl.mechanism", properties.get("sasl.mechanisms", "")).upper()
 
 

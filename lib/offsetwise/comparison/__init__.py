@@ -105,7 +105,6 @@ class Scene:
         return self.live and self.translate is not None
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
-        """Return the range of a log; None if the cluster has no such partition."""
         return self.partitions[cluster].log(topic, partition)
 
     def twins(self, topic: str) -> Twins:

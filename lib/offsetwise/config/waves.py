@@ -56,12 +56,10 @@ class WaveConfig(Section):
 
     @property
     def not_before_ms(self) -> int | None:
-        """When it may begin, epoch ms; None if not stated."""
         return None if self.not_before is None else round(self.not_before.timestamp() * 1000)
 
     @property
     def window_ms(self) -> int | None:
-        """How long it may take; None if not stated."""
         return None if self.window is None else int(self.window[:-1]) * _UNIT_MS[self.window[-1]]
 
     def jobs_of(self, jobs: Sequence[Subject]) -> tuple[Subject, ...]:

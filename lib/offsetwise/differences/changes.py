@@ -46,7 +46,6 @@ class Difference:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of changes in each section, in the order in which they are shown."""
         return dict(Counter(change.section for change in self.changes))
 
     def markdown(self) -> str:

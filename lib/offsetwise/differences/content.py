@@ -230,7 +230,6 @@ def _name(values: Sequence[Json], identity: tuple[str, ...]) -> str:
 
 
 def _text(value: Json) -> str | None:
-    """Return a value as text; None for null and an empty list."""
     if value in (None, []):
         return None
     if isinstance(value, list):

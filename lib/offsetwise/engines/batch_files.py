@@ -27,7 +27,6 @@ class RawFile(Generic[_Parsed]):
 
     @property
     def sha256(self) -> str | None:
-        """The digest of its bytes, in hex."""
         return None if self.data is None else hashlib.sha256(self.data).hexdigest()
 
     @property
@@ -37,7 +36,6 @@ class RawFile(Generic[_Parsed]):
 
     @property
     def text(self) -> str:
-        """Its beginning as text in which every byte is visible."""
         return "" if self.data is None else visible(self.data[:SHOWN_BYTES])
 
 

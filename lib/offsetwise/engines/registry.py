@@ -25,7 +25,6 @@ def _installed() -> tuple[Engine, ...]:
 
 
 def engines() -> tuple[CheckpointEngine, ...]:
-    """Return the engines that keep checkpoints, in that order."""
     return tuple(engine for engine in registered() if isinstance(engine, CheckpointEngine))
 
 

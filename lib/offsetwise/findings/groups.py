@@ -175,7 +175,6 @@ def _topic(snapshot: Snapshot, name: str) -> TopicState | None:
 
 
 def _record_count(topic: TopicState | None) -> int | None:
-    """Return the maximum number of records of a topic; None if it does not exist, or was not read."""
     return None if topic is None or topic.error else _records(topic)
 
 

@@ -259,7 +259,6 @@ def compacted(pair: TopicCase) -> Iterator[str]:
 
 
 def _within(offset: AnyPosition, log: LogRange) -> bool | None:
-    """Return whether an offset is inside a log; None if the log was not read."""
     if log.log_start is None or log.hw is None:
         return None
     return log.log_start <= offset <= log.hw

@@ -24,7 +24,6 @@ class Total:
 
     @property
     def net(self) -> int | None:
-        """The signed sum of the known amounts; None if there are none."""
         return self.left - self.past if self.known else None
 
 

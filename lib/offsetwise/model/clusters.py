@@ -101,7 +101,6 @@ class Application:
 
     @property
     def internal_topics(self) -> tuple[str, ...]:
-        """The internal topics that it creates."""
         return (*self.changelogs, *self.repartitions)
 
 
@@ -132,7 +131,6 @@ class GroupState:
 
     @property
     def is_share_group(self) -> bool:
-        """Whether it has start offsets instead of commits."""
         return self.type == SHARE
 
     @property
@@ -142,7 +140,6 @@ class GroupState:
 
     @property
     def internal_topics(self) -> tuple[str, ...]:
-        """The internal topics of a Kafka Streams application; none for any other group."""
         return () if self.application is None else self.application.internal_topics
 
 
@@ -228,7 +225,6 @@ class Snapshot:
     problems: tuple[Problem, ...] = ()
 
     def group(self, name: str | None) -> GroupState | None:
-        """Return a consumer group; None if it was not read."""
         return next((group for group in self.groups if group.name == name), None)
 
     def partitions(self) -> dict[TopicPartition, PartitionState]:

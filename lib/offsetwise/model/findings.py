@@ -32,5 +32,4 @@ class Finding:
 
     @property
     def topic_partition(self) -> TopicPartition | None:
-        """The partition; None if it is about several."""
         return None if self.topic is None or self.partition is None else TopicPartition(self.topic, self.partition)

@@ -155,7 +155,6 @@ class Status:
 
     @property
     def is_different(self) -> bool:
-        """Whether the target of a job differs from its plan."""
         return any(job.state is JobState.DIFFERENT for job in self.jobs)
 
 

@@ -169,7 +169,6 @@ class TargetBefore:
 
     @property
     def described(self) -> str:
-        """The state as a part of a sentence."""
         return ", ".join(f"{key}: {'nothing' if value is None else value}" for key, value in self.before.items())
 
 

@@ -232,7 +232,6 @@ class Verification:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether anything could not be read."""
         return Turnout.UNKNOWN in self._turnouts() or (self.job is not None and self.job.origin is JobOrigin.UNKNOWN)
 
     @property

@@ -40,12 +40,10 @@ class Subject:
 
     @property
     def checkpoint(self) -> str | None:
-        """The name of the checkpoint; None for a group."""
         return self.name if self.kind is SubjectKind.CHECKPOINT else None
 
     @property
     def group(self) -> str | None:
-        """The name of the group; None for a checkpoint."""
         return self.name if self.kind is SubjectKind.GROUP else None
 
     def __str__(self) -> str:
@@ -79,7 +77,6 @@ class OfSubject:
 
     @property
     def engine(self) -> str:
-        """The name of the engine that keeps the positions."""
         return SubjectKind.GROUP.value if self.checkpoint is None else self.checkpoint.engine
 
     def kept_by(self, group: str | None) -> Subject:

@@ -115,7 +115,6 @@ class DraftRequest:
 
     @property
     def checkpoint(self) -> str | None:
-        """The checkpoint's name in the migration file; None for a group, or if the subject has no name."""
         return None if self.subject is None else self.subject.checkpoint
 
 

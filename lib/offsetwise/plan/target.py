@@ -308,7 +308,6 @@ def target_types() -> tuple[TargetType, ...]:
 
 
 def has_opaque_positions(plan: Plan) -> bool:
-    """Return whether a plan has positions of a stream without integer offsets."""
     return any(isinstance(position.new_offset, OpaquePosition) for position in plan.positions)
 
 

@@ -179,12 +179,10 @@ def spec_of(name: str) -> Spec:
 
 
 def specs() -> tuple[Spec, ...]:
-    """Return all registered streams, in their order."""
     return tuple(map(spec_of, STREAMS))
 
 
 def stream_of(kind: str) -> Spec | None:
-    """Return the stream of a checkpoint's source; None if it is unknown."""
     return next((spec for spec in specs() if kind in spec.kinds), None)
 
 

@@ -65,7 +65,6 @@ class WholeCase:
         return next((wave for wave in self.waves if wave.name == name), None)
 
     def rank(self, job: JobOfMigration) -> int:
-        """Return the index of a job's wave; jobs without a wave move last."""
         names = [wave.name for wave in self.waves]
         return names.index(job.wave) if job.wave in names else len(names)
 

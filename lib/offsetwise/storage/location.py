@@ -74,7 +74,6 @@ def is_service(uri: str) -> bool:
 
 
 def without_sign_on(uri: str) -> str:
-    """Return a service's URI without credentials; any other unchanged."""
     return uri.partition("?")[0] if is_service(uri) else uri
 
 

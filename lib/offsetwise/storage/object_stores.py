@@ -102,7 +102,6 @@ def _fields(connection_string: str) -> Mapping[str, str]:
 
 
 def _endpoint(fields: Mapping[str, str]) -> SplitResult | None:
-    """Return the endpoint in a connection string; None if it has none."""
     if fields.get("usedevelopmentstorage", "").lower() == "true":
         return urlsplit("http://127.0.0.1:10000/devstoreaccount1")
     if "blobendpoint" in fields:

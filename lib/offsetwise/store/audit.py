@@ -243,7 +243,6 @@ def _without_row(connection: Connection, last: int) -> str | None:
 
 
 def _repeated(row: Row[Any]) -> Record:
-    """Return the record from the columns, with the details from the body."""
     return _of_columns(row, json.loads(row.body)["details"])
 
 

@@ -202,7 +202,6 @@ class StoreLook:
         return self._connection.execute(query).first() is not None
 
     def audit(self, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
-        """Return rows of the audit log, newest first."""
         return audit.rows(self._connection, requested, most=most)
 
     def check_chain(self, noted: Noted | None = None) -> Chain:

@@ -139,7 +139,6 @@ def reader_of(config: ClusterConfig) -> ClusterReader:
 
 
 def reads_at_positions(config: ClusterConfig) -> ReadsAtPositions | None:
-    """Return the reader at positions of a cluster; None if its snapshots and records are enough."""
     reader = reader_of(config)
     return reader if isinstance(reader, ReadsAtPositions) else None
 
@@ -159,7 +158,6 @@ def timestamps_at(config: ClusterConfig, positions: Iterable[Place]) -> Mapping[
 
 
 def access_of(config: ClusterConfig) -> ReportsAccess | None:
-    """Return the reader of rights on a cluster; None if the stream has none."""
     reader = reader_of(config)
     return reader if isinstance(reader, ReportsAccess) else None
 

@@ -229,7 +229,6 @@ def _explained(survey: Survey) -> Iterator[str]:
 
 
 def _connect(survey: Survey, folder: Path) -> Iterator[str]:
-    """Yield the lines of connectors; none if they were not requested."""
     connectors = survey.connectors
     if not connectors:
         return

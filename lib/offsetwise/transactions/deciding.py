@@ -304,7 +304,6 @@ def _hanging(write: OpenWrite, *, sees_all: bool | None, is_pending: bool) -> Si
 
 
 def _is_now(transaction: Transaction, answer: Answer) -> bool:
-    """Return whether the coordinator describes exactly the held producer and epoch."""
     return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (
         transaction.producer_id,
         transaction.epoch,

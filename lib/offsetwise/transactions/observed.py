@@ -174,7 +174,6 @@ class HeldTransactions:
         return results | dict.fromkeys(self.pooled, NamingStrategy.POOLING)
 
     def written_before(self, at_ms: int | None) -> bool:
-        """Return whether the checkpoint was written before a time; False if one of both is unknown."""
         return at_ms is not None and self.written_ms is not None and at_ms > self.written_ms
 
     def own(self, names: Iterable[str]) -> list[str]:

@@ -61,5 +61,4 @@ class SinkSnapshot:
         return next((fact for fact in self.facts if fact.name == name), TransactionFacts(name=name, brokers=()))
 
     def counts(self) -> Mapping[TransactionPlace, int | None]:
-        """Return how many records transactions hold, by their start."""
         return {record.start: record.records for record in self.records}

@@ -27,7 +27,6 @@ class Timeout:
 
     @property
     def ms(self) -> int:
-        """The effective value: the stated one, or else the observed one, or else KafkaSink's default."""
         return self.stated_ms or self.seen_ms or DEFAULT_TIMEOUT_MS
 
     @property

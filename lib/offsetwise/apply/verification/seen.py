@@ -28,7 +28,6 @@ def number(value: AnyPosition | None) -> str:
 
 
 def topics_of(plan: Plan) -> tuple[str, ...]:
-    """Return the topics on the new cluster, each once, sorted."""
     return tuple(sorted({position.new_topic for position in plan.positions}))
 
 

@@ -8,7 +8,6 @@ from offsetwise.plan.target import Where, target_type, target_types
 
 
 def patches() -> tuple[str, ...]:
-    """Return the names of the patch forms, in the order of their targets."""
     return tuple(dict.fromkeys(patch.name for type_ in target_types() for patch in type_.patches))
 
 
