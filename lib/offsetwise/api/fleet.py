@@ -30,8 +30,7 @@ def fleet(
 
     Args:
         uris: Paths and URIs; globs of folders and dumps of several tables are expanded.
-        spark: The settings of Spark for many checkpoints; a local session by default. For a migration:
-            `migration.settings.spark`.
+        spark: The settings of Spark for many checkpoints, as in `migration.settings`; a local session by default.
         batches: How many of the newest retained batches to read of each; 0 reads only what decides the restart.
         parquet: A file to write, with a row for each checkpoint, in the order of `heard`. It must not exist.
         heard: Called with each checkpoint as it is read, or with its error, in the order of `uris`.

@@ -210,7 +210,7 @@ class Migration:
         heard: Callable[[DraftedJob], None] = lambda _: None,
         progress: Progress = no_progress,
     ) -> PlanSet:
-        """Draft a plan for each of many jobs at once.
+        """Return a set of plans, one for each of many jobs; `document.refused` has the reasons why a job has none.
 
         Args:
             targets: What to write; each job gets those that move jobs of its engine, under its own name.
@@ -225,9 +225,6 @@ class Migration:
             max_age_s: The maximum age of the comparison of such a plan, in seconds.
             heard: Called with each job as soon as it is ready.
             progress: Called with each step.
-
-        Returns:
-            The set of plans; its `document.refused` has the jobs without a plan, with the reasons.
         """
         from offsetwise.api.drafting import draft_all  # noqa: PLC0415 - approvals import the clients of clouds
 

@@ -100,8 +100,7 @@ class Plan:
             key: The signer's key.
             expires_in: How long the approval is valid.
             verdict: Approved or rejected.
-            confirm: For a plan that ends transactions, the text of `confirmation`, which shows that the signer knows
-                that it cannot be undone.
+            confirm: The text of `confirmation`, for a plan that ends transactions, which cannot be undone.
             accept_unproven: By position on the old cluster, the reason why it may be applied although the records that
                 prove it are gone.
 
@@ -255,8 +254,7 @@ class Plan:
 
         Raises:
             NotApprovedError: No trusted person has approved exactly this plan.
-            StalePlanError: Something has changed since the review; nothing was written. A dry run reports it in
-                `failed`.
+            StalePlanError: Something has changed since the review: nothing was written. A dry run has it in `failed`.
             PlanError: The plan belongs to another migration.
             ApplyError: A target could not be written. The message has the state of each target, and how to continue.
         """

@@ -174,8 +174,7 @@ class PlanSet:
             One for each plan that was reached, with its dry run or receipt, or why it failed.
 
         Raises:
-            NotApprovedError: A plan is not approved; nothing was written. With `keep_going` it is a failed plan
-                instead.
+            NotApprovedError: A plan is not approved: nothing was written. With `keep_going` it is a failed plan.
             ApplyError: Another process works on this set, or its journal cannot be written.
         """
         members = self._members()

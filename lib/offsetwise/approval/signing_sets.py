@@ -25,7 +25,7 @@ def sign_set(
     verdict: Verdict = Verdict.APPROVED,
     name: str = "the set",
 ) -> bytes:
-    """Sign exactly the plans of a set, with the identity of the key.
+    """Sign exactly the plans of a set, with the identity of the key, and return the approval's file.
 
     Args:
         set_bytes: The set's file, every byte.
@@ -36,12 +36,8 @@ def sign_set(
         verdict: The decision.
         name: The name of the set in errors, usually its path.
 
-    Returns:
-        The approval's file.
-
     Raises:
-        OffsetwiseError: A plan is not the one that the set names, or could not be signed alone; the message has its
-            job.
+        OffsetwiseError: A plan is not the one that the set names, or could not be signed alone; see the message.
     """
     plan_set = read_plan_set(set_bytes, subject=name)
     subject, issuer = key.public.subject, key.public.issuer

@@ -33,18 +33,15 @@ def inspect(
     uids: Sequence[str] = (),
     committer: str | None = None,
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
-    """Read checkpoints, after expanding globs and dumps of several tables: a few in this process, many on Spark.
+    """Yield each checkpoint, in the order of `uris`; a few are read in this process, many on Spark.
 
     Args:
-        uris: Paths and URIs.
+        uris: Paths and URIs; globs and dumps of several tables are expanded.
         roots: The folders that may be read; None if a person named the paths.
         spark: The settings of Spark for many checkpoints; a local session by default.
         batches: How many of the newest retained batches to read.
         uids: Uids of a Flink job's operators; requires a single path.
         committer: The table of a DynamoDB committer; requires a single path.
-
-    Yields:
-        Each checkpoint, in the order of `uris`.
 
     Raises:
         UsageError: Uids or a committer's table were named with several paths.

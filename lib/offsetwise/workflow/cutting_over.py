@@ -76,8 +76,7 @@ def cutover(
         every_s: Seconds between observations.
         until_copied: Whether to continue until every record is on the new cluster, or the plan's requirement holds.
             Otherwise it ends as soon as a log grows, or once no log has grown for `still_for_s`.
-        records: Whether to search for copies of a topic, with Spark, once its logs have stopped growing; without, none
-            is COPIED.
+        records: Whether to search for copies of a topic, with Spark, once its logs have stopped: else none is COPIED.
         heard: Called with the result of each observation.
         progress: Called with each step.
         wait: Waits for a number of seconds between two observations.
