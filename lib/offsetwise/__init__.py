@@ -166,7 +166,7 @@ __all__ = [
 
 
 def _import_builtin() -> None:
-    import offsetwise.builtin  # noqa: F401, PLC0415 - when something that is registered is first asked for
+    import offsetwise.builtin  # noqa: F401, PLC0415 - at the first look-up of a registered name
 
 
 import_builtin_by(_import_builtin)

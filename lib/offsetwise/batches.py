@@ -1,10 +1,10 @@
-"""What the retained batches of a Spark checkpoint say together: records per batch, what moved, what a failure re-reads.
+"""The history of a Spark checkpoint's retained batches: records per batch, what moved, what a failure reads again.
 
-A batch is known by where it ends. Where it began is where the batch before it ended, and for batch 0 the initial
-offsets; below the oldest retained batch history is purged, and a beginning that is purged is unknown, never 0.
+A batch is defined by its end. Its start is the end of the batch before it, and for batch 0 the initial offsets; below
+the oldest retained batch the history is purged, and a purged start is unknown, never 0.
 
-A difference of offsets counts places in the log. Compacted topics and transactions hold fewer records than places,
-so it is the most records that were read.
+A difference of offsets is an upper bound of the records that were read: compacted topics and transactions hold fewer
+records than offsets.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Lane(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """One topic of one source: its lanes stand side by side."""
+    """One topic of one source, whose lanes are adjacent."""
 
     source: str
     topic: str
@@ -55,8 +55,8 @@ class Log:
 class History:
     """The retained batches of a query as a matrix: one row per batch, one column per partition.
 
-    Row 0 of `ends` is where the first retained batch began, row `i + 1` where `batches[i]` ends. A value counts only
-    where `known` says so.
+    Row 0 of `ends` is the start of the first retained batch, row `i + 1` the end of `batches[i]`. A value is valid only
+    if `known` is set.
     """
 
     batches: tuple[Batch, ...]
@@ -86,13 +86,13 @@ class History:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
     records: int
-    """Of the partitions whose beginning and end are known, and which did not go back."""
+    """In partitions with a known start and end that did not go back."""
     partitions: int
-    """Partitions whose beginning and end are known."""
+    """Partitions with a known start and end."""
     without_start: int
-    """Partitions that the batch names and whose beginning is not known."""
+    """Partitions that the batch names and whose start is unknown."""
     regressions: int
-    """Partitions whose end lies before their beginning."""
+    """Partitions whose end is before their start."""
 
     @property
     def at_all(self) -> bool:
@@ -103,16 +103,16 @@ class Amount:
 class BatchFact:
     batch: Batch
     since: int | None
-    """The batch that stands before it in the log; None for the first retained one."""
+    """The previous batch in the log; None for the first retained one."""
     interval_ms: int | None
-    """Time since the batch before it was planned; None where either time is unknown."""
+    """Time since the previous batch was planned; None if either time is unknown."""
     end: int | None
-    """Sum of the end offsets of its partitions; None where none is known."""
+    """Sum of the end offsets of its partitions; None if none is known."""
     read: Amount
 
     @property
     def together(self) -> int:
-        """How many batch ids its records may belong to: more than one where files between are missing."""
+        """How many batch ids its records may belong to: more than one if files between are missing."""
         return 1 if self.since is None else self.batch.id - self.since
 
 
@@ -134,23 +134,23 @@ class BatchMoment:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchStanding:
-    """What the checkpoint holds at a moment, and what a failure right then would read again. One value per lane."""
+    """The state of the checkpoint at a moment, and what a failure then would read again. One value per lane."""
 
     start: Offsets
     """The next record to read after a failure."""
     start_known: Flags
     end: Offsets
-    """The end of the batch that would run again; equal to `start` where none would."""
+    """The end of the batch that would run again; equal to `start` if none would."""
     end_known: Flags
     again: Amount
 
 
 def history_of(batches: Sequence[Batch], initial: Sequence[BatchSource] = ()) -> History:
-    """Put batches side by side.
+    """Return the history of batches.
 
     Args:
         batches: The retained batches, ascending.
-        initial: The initial offsets of the query, where it has some. They are where batch 0 begins.
+        initial: The initial offsets of the query, where batch 0 begins, if it has some.
     """
     retained = tuple(batches)
     begins = tuple(initial) if not retained or retained[0].id == 0 else ()
@@ -216,9 +216,9 @@ def moments(history: History) -> tuple[BatchMoment, ...]:
 
 
 def state_at(history: History, moment: BatchMoment, lanes: slice = slice(None)) -> BatchStanding:
-    """Return what the checkpoint holds at a moment, and what a failure right then would read again.
+    """Return the state of the checkpoint at a moment, and what a failure then would read again.
 
-    A batch that is planned and not committed runs again from where it began. After its commit nothing is read again.
+    A batch that is planned and not committed runs again from its start. After its commit nothing is read again.
     """
     if moment.row is None or moment.phase is Phase.COMMITTED:
         row = 0 if moment.row is None else moment.row + 1
@@ -235,7 +235,7 @@ def state_at(history: History, moment: BatchMoment, lanes: slice = slice(None)) 
 
 
 def total(values: Offsets) -> int:
-    """Add up exactly: ten thousand large offsets do not fit into 64 bits.
+    """Return the exact sum: ten thousand large offsets do not fit into 64 bits.
 
     >>> total(np.array([2**62, 2**62, -1]))
     9223372036854775807
@@ -271,7 +271,7 @@ def _partitions_by_topic(rows: Iterable[Sequence[BatchSource]]) -> dict[tuple[st
         for source in sources:
             for offset in source.offsets:
                 key = (source.id, offset.topic)
-                # The same partitions in the same order stand in nearly every batch: looked at once.
+                # Nearly every batch has the same partitions in the same order: they are checked once.
                 if last.get(key) != offset.partitions:
                     partitions.setdefault(key, set()).update(offset.partitions)
                     last[key] = offset.partitions

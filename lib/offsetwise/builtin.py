@@ -1,9 +1,8 @@
-"""What comes with the product: the findings of its core, and the plug-ins in the folders of `plugins`.
+"""The built-in findings, and the plug-ins in the folders of `plugins`.
 
-It is the one module outside of these folders that names them, and it is imported when something is first asked for by
-its name, by Spark's workers too. What a plug-in brings it registers itself, in its `registration`. One whose folder is
-gone, or that needs another one which is gone, is absent, and all else works. Other people's plug-ins come by entry
-points (`registry`).
+Only this module outside of these folders names them, and it is imported at the first look-up of a registered name, on
+Spark's workers too. A plug-in registers its parts itself, in its `registration`. One whose folder is missing, or that
+needs a missing one, is absent, and everything else works. Other people's plug-ins come by entry points (`registry`).
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ PLUGINS: Final[Mapping[str, tuple[Callable[[], ModuleType], tuple[str, ...]]]] =
     "connect": (_connect, ()),
     "kafka": (_kafka, ()),
 }
-"""By name, in the order in which people see what they bring: what imports the registration, and which it needs."""
+"""By name, in the order of display: what imports the registration, and the plug-ins that it needs."""
 
 
 def _findings() -> tuple[ModuleType, ...]:

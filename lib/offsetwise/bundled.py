@@ -1,4 +1,4 @@
-"""What comes with the package: the console's app and documents, and sample migrations recorded from real clusters."""
+"""Files of the package: the console's app and documents, and sample migrations recorded from real clusters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def damaged(problem: str) -> FileError:
 
 
 def bundled_path(name: str) -> Path:
-    """Return a file or folder that stands beside `lib/` in a checkout, and inside of the package in a wheel."""
+    """Return a file or folder that is next to `lib/` in a checkout, and inside the package in a wheel."""
     package = Path(str(package_files("offsetwise")))
     installed = package / "beside"
     return (installed if installed.is_dir() else package.parents[1]) / name

@@ -56,11 +56,11 @@ from typing import Final, Self
 
 
 class OffsetwiseError(Exception):
-    """Something the person can act on.
+    """An error that the person can act on.
 
     Args:
-        problem: What was expected, what was found, and the effect, naming its subject.
-        fix: The next thing to do.
+        problem: The expected and the actual value and the effect, with the subject.
+        fix: The next step.
     """
 
     def __init__(self, problem: str, *, fix: str) -> None:
@@ -85,7 +85,7 @@ class PluginError(OffsetwiseError):
 
 
 class ConfigError(OffsetwiseError):
-    """The migration file cannot be used as it stands."""
+    """The migration file is not valid."""
 
 
 class ForbiddenPropertyError(ConfigError):
@@ -93,7 +93,7 @@ class ForbiddenPropertyError(ConfigError):
 
 
 class SecretError(ConfigError):
-    """A secret is referred to, but the reference leads nowhere."""
+    """A secret reference cannot be resolved."""
 
 
 class StorageError(OffsetwiseError):
@@ -101,15 +101,15 @@ class StorageError(OffsetwiseError):
 
 
 class MissingError(StorageError):
-    """There is nothing at this path, or not any more."""
+    """A path does not exist, or no longer exists."""
 
 
 class NotAFolderError(MissingError):
-    """A file stands where a folder is expected."""
+    """A path is a file and not a folder."""
 
 
 class OutsideRootsError(StorageError):
-    """A path leaves the roots that the operator configured."""
+    """A path is outside the roots that the operator configured."""
 
 
 class LibraryMissingError(StorageError):
@@ -117,15 +117,15 @@ class LibraryMissingError(StorageError):
 
 
 class CheckpointError(OffsetwiseError):
-    """A folder holds no checkpoint that can be used."""
+    """A folder holds no usable checkpoint."""
 
 
 class NotACheckpointError(CheckpointError):
-    """The folder is something else than a checkpoint."""
+    """A folder is not a checkpoint."""
 
 
 class ClusterError(OffsetwiseError):
-    """A Kafka cluster gives no answer that can be used."""
+    """A cluster returned no usable answer."""
 
 
 class ClusterUnreachableError(ClusterError):
@@ -133,11 +133,11 @@ class ClusterUnreachableError(ClusterError):
 
 
 class ClusterAuthError(ClusterError):
-    """A broker answered and refused: TLS, SASL or ACLs."""
+    """A broker refused the client: TLS, SASL or ACLs."""
 
 
 class SameClusterError(ClusterError):
-    """The old and the new cluster turn out to be one."""
+    """The old and the new cluster are the same."""
 
 
 class FileError(OffsetwiseError):
@@ -145,7 +145,7 @@ class FileError(OffsetwiseError):
 
 
 class VersionError(FileError):
-    """A file's format version is not one this release knows."""
+    """This release does not know the format version of a file."""
 
 
 class PlanError(OffsetwiseError):
@@ -153,11 +153,11 @@ class PlanError(OffsetwiseError):
 
 
 class StalePlanError(PlanError):
-    """What a plan was made from has changed since. Nothing was written."""
+    """The state that a plan was drafted from has changed since. Nothing was written."""
 
 
 class NotApprovedError(PlanError):
-    """Nobody trusted has approved exactly this plan."""
+    """No trusted person has approved exactly this plan."""
 
 
 class ApplyError(OffsetwiseError):
@@ -165,7 +165,7 @@ class ApplyError(OffsetwiseError):
 
 
 class OutputError(ApplyError):
-    """The place to write to cannot be used."""
+    """The output cannot be used."""
 
 
 class RunningQueryError(ApplyError):
@@ -177,11 +177,11 @@ class GroupActiveError(ApplyError):
 
 
 class LostReplyError(ApplyError):
-    """A write was asked for and its reply was lost: whether it was done must be read."""
+    """The reply to a write was lost: whether it was done must be read."""
 
 
 class VerifyError(OffsetwiseError):
-    """What was written cannot be looked at."""
+    """The written state cannot be read."""
 
 
 class SparkError(OffsetwiseError):
@@ -197,7 +197,7 @@ class WorkerError(SparkError):
 
 
 class AccessError(OffsetwiseError):
-    """A person asked for something that their roles do not cover."""
+    """A person requested something that their roles do not permit."""
 
 
 class StoppedError(OffsetwiseError):
@@ -221,11 +221,11 @@ class StoreUnreachableError(StoreError):
 
 
 class StoreRefusedError(StoreError):
-    """The store's own rules forbid the change, whoever asks for it."""
+    """The constraints of the store forbid the change."""
 
 
 class StoreUnclearError(StoreError):
-    """The reply to a change was lost, and looking again was not possible: whether it was made must be read."""
+    """The reply to a change was lost, and the store could not be read again: whether it was made must be read."""
 
 
 class StoreVersionError(StoreError):
@@ -233,7 +233,7 @@ class StoreVersionError(StoreError):
 
 
 class NotAStoreError(StoreError):
-    """What is at the store's place is something else."""
+    """The file at the store's path is no store."""
 
 
 class JarError(OffsetwiseError):
@@ -241,7 +241,7 @@ class JarError(OffsetwiseError):
 
 
 class LabError(OffsetwiseError):
-    """The local lab cannot do what was asked."""
+    """The local lab cannot do what was requested."""
 
 
 class JavaError(LabError):
@@ -258,7 +258,7 @@ EXIT_CODES: Final[Mapping[int, str]] = MappingProxyType(
         5: "verification failed",
     }
 )
-"""Of the command line, with what each means."""
+"""The exit codes of the command line with their meanings."""
 
 
 def exit_code(error: OffsetwiseError) -> int:

@@ -1,6 +1,6 @@
-"""Many checkpoints side by side: what each says about its restart, and which of them need a look.
+"""Many checkpoints side by side: the restart of each, and which of them need attention.
 
-Pure: made from what was read.
+Pure.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from offsetwise.model import Checkpoint, Severity
 
 
 class FleetVerdict(StrEnum):
-    """What can be said of one checkpoint by itself, the most urgent first."""
+    """The verdict on a single checkpoint, the most urgent first."""
 
     UNREADABLE = "unreadable"
-    """It gave nothing."""
+    """It could not be read."""
     PROBLEMS = "problems"
-    """Something is wrong that blocks a restart or a move."""
+    """A problem blocks a restart or a move."""
     PENDING = "pending batch"
     """A batch was planned and not committed: it runs again."""
     RESTARTABLE = "restartable"
@@ -37,23 +37,20 @@ class FleetRow:
 
     read: Checkpoint | FailedCheckpoint
     names: tuple[str, ...] = ()
-    """What the migration file calls it; empty for one that was found below a root."""
+    """Its names in the migration file; empty if it was found below a root."""
     same_query: int = 1
-    """How many checkpoints of the fleet carry its query id, itself included. More than one: copies."""
+    """How many checkpoints of the fleet have its query id, including itself. More than one: copies."""
 
     @property
     def uri(self) -> str:
-        """Where it stands."""
         return self.read.uri
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """What was read; None where nothing could be."""
         return self.read if isinstance(self.read, Checkpoint) else None
 
     @property
     def verdict(self) -> FleetVerdict:
-        """What it comes to."""
         if not isinstance(self.read, Checkpoint):
             return FleetVerdict.UNREADABLE
         if any(severity_of(problem.code) is Severity.BLOCKS for problem in self.read.problems):
@@ -62,28 +59,28 @@ class FleetRow:
 
     @property
     def warned(self) -> bool:
-        """Whether it can be restarted, and one of its problems warns: a person should look at it first."""
+        """Whether it can be restarted, and one of its problems warns."""
         return self.verdict is FleetVerdict.RESTARTABLE and any(
             severity_of(code) is Severity.WARNS for code in self.codes
         )
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes of its problems, each once; of an unreadable one, the name of the error."""
+        """The codes of its problems, each once; for an unreadable one, the name of the error."""
         if not isinstance(self.read, Checkpoint):
             return (self.read.error,)
         return tuple(dict.fromkeys(problem.code for problem in self.read.problems))
 
     @property
     def planned_at_ms(self) -> int | None:
-        """When it was written last, of a job that works in batches by the newest planned one; None where unknown."""
+        """When it was last written, for a job that works in batches by the newest planned one; None if unknown."""
         return None if self.checkpoint is None else self.checkpoint.details.written_ms
 
     @property
     def committed_at_ms(self) -> int | None:
-        """When the newest committed batch was planned: nothing that was planned later is known to be committed.
+        """When the newest committed batch was planned: no later batch is known to be committed.
 
-        The commit log keeps no times of its own.
+        The commit log has no times.
         """
         if self.checkpoint is None:
             return None
@@ -91,7 +88,7 @@ class FleetRow:
 
     @property
     def topics(self) -> tuple[tuple[str, int], ...]:
-        """Its topics by name, each with the number of its partitions; of Kinesis its streams and their shards."""
+        """(topic, number of partitions), sorted by name; for Kinesis streams and shards."""
         sources = () if self.checkpoint is None else self.checkpoint.sources
         named = [at.topic for source in sources for at in source.positions]
         named += [at.stream or source.id for source in sources for at in source.shards]
@@ -99,13 +96,13 @@ class FleetRow:
 
     @property
     def partitions(self) -> int | None:
-        """How many partitions have a position; None where damage hides them."""
+        """How many partitions have a position; None if damage hides them."""
         known = sum(count for _, count in self.topics)
         return known if known or self.verdict in (FleetVerdict.RESTARTABLE, FleetVerdict.PENDING) else None
 
     @property
     def state_bytes(self) -> int | None:
-        """The size of its state, 0 for a query that keeps none; None where damage hides it."""
+        """The size of its state, 0 for a stateless query; None if damage hides it."""
         if self.checkpoint is None:
             return None
         known = self.checkpoint.details.state_bytes
@@ -136,13 +133,12 @@ class Fleet:
 
     rows: tuple[FleetRow, ...]
     roots: tuple[str, ...] = ()
-    """Where they were looked for."""
+    """The searched roots."""
     troubles: tuple[RootTrouble, ...] = ()
     folders: int = 0
-    """How many folders were looked into to find them."""
+    """How many folders were searched."""
 
     def summary(self) -> FleetSummary:
-        """Return what they come to together."""
         count = FleetCount()
         for row in self.rows:
             count.add(row)
@@ -157,14 +153,14 @@ def assemble(
     troubles: Sequence[RootTrouble] = (),
     folders: int = 0,
 ) -> Fleet:
-    """Put what was read together.
+    """Return the fleet of checkpoints.
 
     Args:
-        read: Each checkpoint, or why it gave nothing.
-        names: What the migration file calls them, by URI.
-        roots: Where they were looked for.
-        troubles: Roots that could not be looked into, or not whole.
-        folders: How many folders were looked into.
+        read: Each checkpoint, or why it could not be read.
+        names: The names in the migration file, by URI.
+        roots: The searched roots.
+        troubles: Roots that could not be read, or not completely.
+        folders: How many folders were searched.
     """
     alike = Counter(
         checkpoint.job_id for checkpoint in read if isinstance(checkpoint, Checkpoint) and checkpoint.job_id is not None
@@ -200,15 +196,15 @@ class FleetSummary:
     """What many checkpoints come to together."""
 
     checkpoints: int
-    """How many there are, those that could not be read among them."""
+    """The number of checkpoints, including unreadable ones."""
     partitions: int
     """Partitions with a position, of all of them: one that two of them read counts twice."""
     verdicts: Mapping[str, int]
     """How many checkpoints have each verdict, the most urgent one first."""
     problems: Mapping[str, int]
-    """How many checkpoints have each problem, by its code; of those that could not be read the name of the error."""
+    """How many checkpoints have each problem, by its code; for unreadable ones the name of the error."""
     same_query: tuple[SameQuery, ...]
-    """The query ids that several checkpoints carry, in the order of their first checkpoints."""
+    """The query ids that several checkpoints share, in the order of their first checkpoints."""
 
 
 class FleetCount:

@@ -1,4 +1,4 @@
-"""Python's garbage collector, told to look seldom while many values are made that stay."""
+"""Make Python's garbage collector run less often while many long-lived values are created."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from typing import Final
 
 SELDOM: Final = 50_000
-"""New objects between two looks, instead of 700."""
+"""New objects between two collections, instead of 700."""
 
 _lock: Final = threading.Lock()
 _thresholds: Final[list[tuple[int, int, int]]] = []
-"""The thresholds that each of those within found: the first one those to go back to."""
+"""The thresholds at each entry: the first one is to be restored."""
 
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """Let the collector look seldom, in all threads, until the last of those within has left.
+    """Let the collector run seldom, in all threads, until the last block has ended.
 
-    Each look goes through what is new, and ever again through what stays: a fifth of the time of a snapshot of 10,000
-    partitions. Garbage in cycles is still found, only later.
+    Each collection visits what is new, and again and again what is long-lived: a fifth of the time of a snapshot of
+    10,000 partitions. Cyclic garbage is still collected, only later.
     """
     with _lock:
         _thresholds.append(gc.get_threshold())

@@ -1,6 +1,6 @@
 """Jars of Maven Central: fetched once into the user's cache, and compared with `jars.lock` at every use.
 
-The lock names each jar by its coordinates and its SHA-256, and a library of the system that goes with jars by a fourth
+The lock has each jar by its coordinates with its SHA-256, and a native library that belongs to jars by a fourth
 coordinate, `so`. `make lock` adds to it, and never changes a hash.
 """
 
@@ -28,26 +28,26 @@ def cache_folder() -> Path:
 
 
 def locked() -> dict[str, dict[str, str]]:
-    """Return the lock: by name of a set, the SHA-256 of each of its jars, by `organisation:name:version`."""
+    """Return the lock: by the name of a set, the SHA-256 of each of its jars by `organisation:name:version`."""
     sets: dict[str, dict[str, str]] = json.loads(LOCK.read_text(encoding="utf-8"))
     return sets
 
 
 def locked_jars(name: str, *, java: Callable[[], str]) -> Path:
-    """Return the folder with exactly the jars of a set of the lock, fetching them first if this is the first time.
+    """Return the folder with exactly the jars of a set of the lock, after fetching them if it is missing.
 
-    They are fetched by the Ivy that comes with pyspark, so no Maven is needed. The folder appears by a rename once
-    every jar was compared with the lock. It is compared again at each use: what was changed in the cache never runs.
+    They are fetched by the Ivy in pyspark, so no Maven is needed. The folder appears by a rename once every jar was
+    compared with the lock. It is compared again at each use: a jar that was changed in the cache never runs.
 
     Args:
-        name: Of the set, as in the lock.
-        java: Gives the path of the `java` command; asked only where jars must be fetched.
+        name: The set in the lock.
+        java: Returns the path of the `java` command; called only if jars must be fetched.
 
     Raises:
-        JarError: The jars cannot be fetched (the end of Ivy's log is in the message), or are not those of the lock.
+        JarError: The jars cannot be fetched (the end of Ivy's log is in the message), or differ from the lock.
     """
     pinned = locked()[name]
-    # Another list is another folder: releases with other jars use one cache.
+    # Another list is another folder: releases with other jars share one cache.
     folder = cache_folder() / f"{name}-{sha256(json.dumps(pinned, sort_keys=True).encode()).hexdigest()[:8]}"
     if not folder.is_dir():
         _fetch(folder, pinned, java())
@@ -56,15 +56,15 @@ def locked_jars(name: str, *, java: Callable[[], str]) -> Path:
 
 
 def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pattern: str, transitive: bool) -> Path:
-    """Let Ivy fetch jars into `work`, and give the folder that they are in.
+    """Let Ivy fetch jars into `work`, and return their folder.
 
     Args:
-        name: Of the set, for the error.
+        name: The set, for the error.
         work: An empty folder.
-        coordinates: `organisation:name:version` of what is wanted, of a library of the system `:so` behind it.
+        coordinates: `organisation:name:version`; for a native library followed by `:so`.
         java: The `java` command.
         pattern: Ivy's pattern for the path of each jar.
-        transitive: Whether what they depend on is wanted too.
+        transitive: Whether to fetch their dependencies too.
 
     Raises:
         JarError: They cannot be fetched; the end of Ivy's log is in the message.
@@ -86,7 +86,6 @@ def resolve(name: str, work: Path, coordinates: Iterable[str], java: str, *, pat
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, hex."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
@@ -104,7 +103,7 @@ def _fetch(folder: Path, pinned: Mapping[str, str], java: str) -> None:
 
 
 def _compare(folder: Path, pinned: Mapping[str, str]) -> None:
-    """Refuse a folder that holds anything else than the jars of the lock: a class path takes whatever is there."""
+    """Raise if a folder holds anything but the jars of the lock: a class path takes whatever is there."""
     expected = {_file(coordinates): digest for coordinates, digest in pinned.items()}
     results = {path.name: path for path in folder.iterdir()}
     for name in sorted(expected.keys() | results.keys()):

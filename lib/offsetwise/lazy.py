@@ -1,4 +1,4 @@
-"""What is imported when it is first asked for: names of a package (PEP 562), and what the product itself registers."""
+"""Lazy imports: names of a package (PEP 562), and the module that registers the built-in parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def exported(package: str, homes: Mapping[str, Callable[[], ModuleType]]) -> Cal
 
     Args:
         package: Its name.
-        homes: What imports the module of each name that it exports; a module that it exports is its own.
+        homes: The importer of the module of each exported name; an exported module is its own.
     """
 
     def load(name: str) -> object:
@@ -30,9 +30,9 @@ _builtin: list[Callable[[], object]] = []
 
 
 def import_builtin_by(load: Callable[[], object]) -> None:
-    """Set what imports the module that registers what the product itself brings; for the package, once.
+    """Set the importer of the module that registers the built-in parts; called once by the package.
 
-    Registries stand below what is registered in them, so that they cannot import it themselves.
+    Registries are below the modules that are registered in them, so they cannot import it themselves.
     """
     _builtin[:] = [load]
 

@@ -1,4 +1,4 @@
-"""Texts that look alike: characters that nobody sees, characters that look like others, scripts that meet in one name.
+"""Texts that look alike: invisible characters, confusable characters, mixed scripts in one name.
 
 Unicode's properties come from the library `regex`; the table of confusable characters from `confusables.tsv`, which
 `tools/confusables.py` writes. Both are of Unicode 18.
@@ -41,19 +41,19 @@ _WRITTEN_TOGETHER: Final = (
     {"Latin", "Han", "Hiragana", "Katakana"},
     {"Latin", "Han", "Hangul"},
 )
-"""Scripts that one language mixes, as UTS #39 has them ("highly restrictive"): Taiwan's, Japan's, Korea's."""
+"""Scripts that one language mixes, by UTS #39 ("highly restrictive"): those of Taiwan, Japan, Korea."""
 _HIDDEN: Final = r"[\p{Default_Ignorable_Code_Point}\p{C}\p{Zl}\p{Zp}\u2800\U00016FE4\U0001D159⟨⟩]|(?! )\p{Zs}"
 _PIECE: Final = regex.compile(
     rf"(?P<hidden>(?:{_HIDDEN})|(?<![\p{{L}}\p{{M}}\p{{N}}])\p{{M}}+)|(?P<word>(?:(?!{_HIDDEN})[\p{{L}}\p{{M}}\p{{N}}_.-])+)"
 )
-"""The brackets too: a name that has them would read as one that is marked."""
+"""The brackets too: a name with brackets would look like a marked one."""
 _LETTER: Final = regex.compile(r"\P{M}\p{M}*|\p{M}+")
 _USUAL: Final = re.compile("[ -~\u00a1-\u00ac\u00ae-\u024f\u2010-\u2027\u2030-\u205e\u2190-\u23ff\u2500-\u27e7]*")
-"""Letters of Latin, punctuation and symbols that everybody sees: most of what is shown, found fast."""
+"""Latin letters, punctuation and visible symbols: a fast check for most texts."""
 
 
 def invisible(text: str) -> tuple[str, ...]:
-    r"""Return the characters of a text that nobody sees, each once, in their order.
+    r"""Return the invisible characters of a text, each once, in their order.
 
     >>> invisible("a\u034fd\u3164a\u034f") == ("\u034f", "\u3164"), invisible("José ✓")
     (True, ())
@@ -62,7 +62,7 @@ def invisible(text: str) -> tuple[str, ...]:
 
 
 def without_invisible(text: str, instead: str = "") -> str:
-    r"""Return a text without the characters that nobody sees, with something instead of each.
+    r"""Return a text with its invisible characters replaced by `instead`.
 
     >>> without_invisible("a\u034fd\u3164a"), without_invisible("ada\u2800smith", " ")
     ('ada', 'ada smith')
@@ -72,7 +72,7 @@ def without_invisible(text: str, instead: str = "") -> str:
 
 
 def code_points(characters: Iterable[str]) -> str:
-    r"""Name characters that cannot be shown.
+    r"""Return the code points of characters that cannot be displayed.
 
     >>> code_points("\u034f\u3164")
     'U+034F, U+3164'
@@ -81,9 +81,9 @@ def code_points(characters: Iterable[str]) -> str:
 
 
 def skeleton(text: str) -> str:
-    """Return what a text looks like: two texts with one skeleton may be taken for each other (UTS #39, section 4).
+    """Return the skeleton of a text: two texts with one skeleton may be confused (UTS #39, section 4).
 
-    It is to compare by, not to show.
+    It is for comparison, not for display.
 
     >>> skeleton("аda") == skeleton("ada"), skeleton("ıda") == skeleton("ida"), skeleton("ada") == skeleton("ida")
     (True, True, False)
@@ -102,7 +102,7 @@ def folded(text: str) -> str:
 
 
 def likeness(text: str) -> str:
-    """Return what a text looks like without case and blanks: for a database, which compares for equality only.
+    """Return the skeleton of a text without case and blanks, for a database, which compares for equality only.
 
     >>> likeness("ADA Smith") == likeness("аda  smith"), likeness("ada") == likeness("ida")
     (True, False)
@@ -111,9 +111,9 @@ def likeness(text: str) -> str:
 
 
 def mixed_scripts(text: str) -> tuple[str, ...]:
-    """Return the scripts whose letters meet in a text, sorted; none where one script, or one language, has them all.
+    """Return the scripts that are mixed in a text, sorted; empty if one script, or one language, covers all letters.
 
-    What belongs to every script (the digits 0 to 9, punctuation, most marks) is not looked at.
+    Characters of every script (the digits 0 to 9, punctuation, most marks) are ignored.
 
     >>> mixed_scripts("pаyments"), mixed_scripts("платежи-2"), mixed_scripts("支払いデータ")
     (('Cyrillic', 'Latin'), (), ())
@@ -127,11 +127,11 @@ def mixed_scripts(text: str) -> tuple[str, ...]:
 
 
 def marked(text: str) -> str:
-    r"""Return a text in which nothing hides, for a person to read; what is added stands in brackets.
+    r"""Return a text for display in which nothing is hidden; additions are in brackets.
 
-    The code point stands in the place of what nobody sees, of controls, of marks that stand on nothing and of blanks
-    that are not the usual one; the script stands behind letters of another one than most of their word. Mark a text
-    once: brackets of its own are replaced by their code points, so that nothing reads as if it were marked.
+    Invisible characters, controls, marks without a base and unusual blanks are replaced by their code point; letters of
+    another script than most of their word are followed by its name. Mark a text only once: its own brackets are
+    replaced by their code points, so that nothing looks marked that is not.
 
     >>> marked("pay\u034fments"), marked("p\u0430yments"), marked("注文-orders für платежи")
     ('pay⟨U+034F⟩ments', 'pа⟨Cyrillic⟩yments', '注文-orders für платежи')
@@ -143,7 +143,7 @@ def marked(text: str) -> str:
 
 
 def bracketed(characters: str) -> str:
-    """Return code points in the place of characters.
+    """Return the code points of characters in brackets.
 
     >>> bracketed("⟨⟩")
     '⟨U+27E8⟩⟨U+27E9⟩'
@@ -152,7 +152,7 @@ def bracketed(characters: str) -> str:
 
 
 def _word(word: str) -> str:
-    """Mark the letters of a word that are not of its script: of the one that most letters have, Latin in doubt."""
+    """Mark the letters of a word that are not of its main script: that of most letters, Latin if in doubt."""
     mixed = () if word.isascii() else mixed_scripts(word)
     if not mixed:
         return word
@@ -184,7 +184,7 @@ def _patterns() -> Mapping[str, regex.Pattern[str]]:
 
 @lru_cache(maxsize=4096)
 def _scripts(character: str) -> frozenset[str]:
-    """Return the scripts that a character is written in; none for one that belongs to all."""
+    """Return the scripts of a character; empty for one that belongs to all."""
     if character.isascii():
         return frozenset({"Latin"}) if character.isalpha() else frozenset()
     return frozenset(name for name, pattern in _patterns().items() if pattern.match(character))

@@ -1,4 +1,4 @@
-"""Files of ours, written whole or not at all."""
+"""Write our files as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from offsetwise.errors import FileError
 
 
 def require_new(path: Path) -> None:
-    """Refuse to go on where a file to write exists, or its folder does not, before anything is read for it.
+    """Raise if a file to write exists, or its folder does not, before anything is read for it.
 
     Raises:
-        FileError: Something of that name exists, a link that leads nowhere too; or there is no such folder.
+        FileError: The name is taken, even by a broken link; or there is no such folder.
     """
     if os.path.lexists(path):
         raise _not_new(path, "something of that name exists")
@@ -39,16 +39,16 @@ def write_new(path: Path, content: str | bytes) -> None:
 
 
 def publish(path: Path, text: str, check: Callable[[Path], object], *, instead_of: bytes | None = None) -> None:
-    """Write a file whole or not at all: a new one that its owner alone may read, or one in place of another.
+    """Write a file as a whole or not at all: a new one that only its owner may read, or a replacement.
 
     Args:
         path: The file.
-        text: What it is to hold.
-        check: Handed a file beside it with that text; what it raises ends this before anything is there.
-        instead_of: What the file holds now; None where there must be none.
+        text: Its new content.
+        check: Called with a temporary file with that text; its exception stops the write.
+        instead_of: The present content of the file; None if it must not exist.
 
     Raises:
-        FileError: There is one, or it holds something else by now, or it cannot be written. Nothing was changed.
+        FileError: The file exists, or has another content by now, or cannot be written. Nothing was changed.
     """
     path = Path(os.path.realpath(path)) if instead_of is not None else path
     temporary_path = _temporary_path(path)
@@ -75,10 +75,10 @@ def publish(path: Path, text: str, check: Callable[[Path], object], *, instead_o
 
 
 def write_over(path: Path, text: str) -> None:
-    """Write a file of ours in the place of an earlier one: whoever reads it meanwhile gets the one or the other, whole.
+    """Replace a file of ours: concurrent readers get the old or the new content as a whole.
 
     Raises:
-        FileError: It cannot be written; what stood there before still does.
+        FileError: It cannot be written; the old file is unchanged.
     """
     temporary_path = _temporary_path(path)
     try:
@@ -94,7 +94,7 @@ def write_over(path: Path, text: str) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add a line to a file of ours, which is made where there is none; it is on the disk when this returns.
+    """Append a line to a file of ours, which is created if missing, and sync it.
 
     Raises:
         FileError: It cannot be written.
@@ -117,7 +117,7 @@ def _temporary_path(path: Path) -> Path:
 
 
 def _write_whole(path: Path, text: str, *, mode: int) -> None:
-    """Write a new file to the disk itself; what it may be is `mode` without the process's umask."""
+    """Write and sync a new file; its permissions are `mode` without the process's umask."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
         file.write(text)

@@ -5,13 +5,13 @@ from typing import Any, Final, NamedTuple, Protocol
 from offsetwise.errors import PlanError
 
 HIGHEST_OFFSET: Final = 2**63 - 1
-"""Of Kafka, whose offsets are signed numbers of 64 bits."""
+"""The maximum of Kafka, whose offsets are signed 64-bit numbers."""
 
 
 class Position(Protocol):
-    """Where reading goes on in one partition: a value of its stream, ordered inside the partition.
+    """Where reading continues in one partition: a value of its stream, ordered inside the partition.
 
-    Kafka's positions are plain integers. What is no number derives from `OpaquePosition`.
+    Kafka's positions are plain integers. Other positions derive from `OpaquePosition`.
     """
 
     def __lt__(self, other: Any, /) -> bool: ...
@@ -20,28 +20,28 @@ class Position(Protocol):
     def __ge__(self, other: Any, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __sub__(self, other: Any, /) -> int | None:
-        """Return how many records lie from another position to this one; None where positions do not tell."""
+        """Return the number of records from another position to this one; None if positions do not show it."""
 
     def __rsub__(self, other: Any, /) -> int | None:
-        """Return how many records lie from this position to another one."""
+        """Return the number of records from this position to another one."""
 
 
 class OpaquePosition:
-    """A position that is no number: a frozen, ordered dataclass of its stream's folder, with a text of its own.
+    """A position that is no number: a frozen, ordered dataclass in its stream's folder, with a text of its own.
 
-    The text, `str`, is what files hold and people read. No position of another registered stream may have the same.
+    Files hold and people read the text, `str`. No position of another registered stream may have the same text.
     """
 
     __slots__ = ()
 
     @property
     def of(self) -> tuple[tuple[int, Position], ...]:
-        """Where a job is in each of several partitions, by their numbers; nothing of a position in one partition."""
+        """The positions in each of several partitions, by their numbers; empty for a position in one partition."""
         return ()
 
     @property
     def is_end(self) -> bool:
-        """Whether it is behind everything that its partition will ever hold."""
+        """Whether it is after everything that its partition will ever hold."""
         return False
 
     def __format__(self, how: str) -> str:
@@ -54,20 +54,20 @@ class OpaquePosition:
 
 
 def needs_log(position: Position) -> bool:
-    """Return whether a position is one to read from, so that its partition must be there."""
+    """Return whether a position is one to read from, so that its partition must exist."""
     return not (isinstance(position, OpaquePosition) and position.is_end)
 
 
 def of_one_stream(*positions: Position | None) -> bool:
-    """Return whether positions are of one stream, so that they can be compared; those that are unknown do not count."""
+    """Return whether positions are of one stream, so that they can be compared; unknown ones do not count."""
     return len({type(position) for position in positions if position is not None}) <= 1
 
 
 def offset_of(position: Position) -> int:
-    """Return the offset that a position of Kafka is.
+    """Return a Kafka position as an offset.
 
     Raises:
-        PlanError: It is one of another stream.
+        PlanError: It belongs to another stream.
     """
     if isinstance(position, int):
         return position
@@ -79,12 +79,12 @@ def offset_of(position: Position) -> int:
 
 
 def offset_or_none(position: Position | None) -> int | None:
-    """Return the offset that a position of Kafka is; None for what is unknown, or of another stream."""
+    """Return a Kafka position as an offset; None if it is unknown, or of another stream."""
     return position if isinstance(position, int) else None
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic; a tuple, since every record, position and log is looked up by it."""
+    """One partition of one topic; a tuple, because every record, position and log is looked up by it."""
 
     topic: str
     partition: int
@@ -109,7 +109,7 @@ def in_partitions(at: TopicPartition, position: Position) -> tuple[tuple[TopicPa
 
 
 class OfTwins(OfPartition):
-    """What is said of one partition and its copy on the new cluster."""
+    """The base of values about one partition and its copy on the new cluster."""
 
     __slots__ = ()
     new_topic: str

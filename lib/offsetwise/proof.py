@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What the records said, by partition and offset; empty where none were read."""
+    """The results from the records, by partition and offset; empty if none were read."""
 
     matches: Mapping[tuple[TopicPartition, int], FoundPosition] = field(default_factory=dict)
     pending_equal: Mapping[tuple[TopicPartition, int, int], bool] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Proof:
     salt: str = ""
 
     def of(self, positions: Iterable[Query]) -> Proof:
-        """Return what was said about the positions of one job: what proving it alone would have given.
+        """Return the part about the positions of one job, equal to proving it alone.
 
         Raises:
             ClusterError: The records at one of them could not be read.
@@ -82,16 +82,16 @@ def prove(
     properties: Mapping[Cluster, ClientProperties],
     progress: Progress,
 ) -> Proof:
-    """Find every position, and every end of a pending batch, on the records of both clusters.
+    """Find every position, and every end of a pending batch, by the records of both clusters.
 
     Args:
-        scenes: What was read of each job, with the queries to answer; of one migration, and one reading of its
-            clusters. Jobs that read the same partition share what is read of it.
-        properties: The Java client's, with which Spark reads each cluster.
-        progress: Told each step.
+        scenes: The scenes of the jobs, with their queries; of one migration, and one reading of its clusters. Jobs that
+            read the same partition share its reads.
+        properties: The Java client's properties, with which Spark reads each cluster.
+        progress: Called with each step.
 
     Raises:
-        ClusterError: A cluster gives no answer.
+        ClusterError: A cluster does not answer.
         SparkError: Spark cannot read the records.
     """
     asks: dict[tuple[TopicPartition, int], Ask] = {}
@@ -192,7 +192,7 @@ def _pending(
     asks: Mapping[tuple[TopicPartition, int], Ask],
     located_all: Mapping[tuple[TopicPartition, int], FoundPosition],
 ) -> dict[tuple[TopicPartition, int, int], bool]:
-    """Compare the records of the pending batch on both clusters, where both its ends are proven."""
+    """Compare the records of the pending batch on both clusters, if both its ends are proven."""
     batches: dict[tuple[TopicPartition, int, int], Ask] = {}
     equal: dict[tuple[TopicPartition, int, int], bool] = {}
     for position in positions:
@@ -265,13 +265,13 @@ def match_of(scene: Scene, query: Query, read: Proof) -> Match:
     if first is not None and first == last:
         equal = True  # the batch has no record of this partition
     if all(at.stream is not None and at.stream.exactness is Exactness.PRESERVED for at in (match, planned)):
-        equal = True  # the same records, between the same numbers
+        equal = True  # the same records, between the same offsets
     planned = replace(planned, query=replace(query, offset=query.planned, planned=None))
     return replace(match, planned=planned, pending_equal=equal)
 
 
 def _unread(scene: Scene, position: Query, translation: Translation) -> Translation:
-    """Lower what is known of a position whose record was not read, where the engine writes the same for several."""
+    """Lower the exactness of a position whose record was not read, if the engine writes one position for several."""
     topic = scene.topics[Cluster.OLD].get(position.topic)
     was_read = scene.live and topic is not None and topic.id is not None
     return replace(
@@ -285,7 +285,7 @@ def _unread(scene: Scene, position: Query, translation: Translation) -> Translat
 
 
 def _one_id(old: TopicState | None, new: TopicState | None, partition: int) -> str:
-    """State that a topic has one id on both clusters, with the leader epochs of the partition; else nothing.
+    """Return a sentence that a topic has one id on both clusters, with the leader epochs of the partition; else "".
 
     A mirror that copies topic ids copies leader epochs too (KIP-1279): the copy's is never the lower one.
     """
@@ -351,7 +351,7 @@ def _in_empty_log(scene: Scene, position: Query, offset: int, answer: Answer) ->
 
 
 def _replaced(scene: Scene, position: Query, offset: int, answer: Answer) -> str:
-    """Explain why the old log is not the one that the job read up to an offset; nothing where no time shows that."""
+    """Return why the old log is not the one that the job read up to an offset; empty if no time shows that."""
     of_start = offset == position.offset
     saved_ms, skew_s = (
         position.of.saved_ms if of_start else position.of.planned_batch_ms,

@@ -1,4 +1,4 @@
-"""Values that are kept while they are used: a bounded number of them, by key."""
+"""A thread-safe cache of a bounded number of values by key, least recently used first out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Key, Value]):
-    """The values that were kept or asked for last; the one that waited longest goes first. Safe to use from threads."""
+    """The values that were stored or read last. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._values: OrderedDict[Key, Value] = OrderedDict()
@@ -25,7 +25,7 @@ class Recent(Generic[Key, Value]):
             return self._values.get(key)
 
     def keep(self, key: Key, value: Value) -> Value:
-        """Keep a value in the place of an earlier one, and return it."""
+        """Store a value, and return it."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
@@ -34,7 +34,6 @@ class Recent(Generic[Key, Value]):
         return value
 
     def take(self, key: Key) -> Value | None:
-        """Return a value and keep it no more."""
         with self._lock:
             return self._values.pop(key, None)
 

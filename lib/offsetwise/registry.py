@@ -1,10 +1,10 @@
-"""Which streams, targets and engines there are, by name: the product's own, and those of installed plug-ins.
+"""The registry of streams, targets and engines by name: built-in ones, and those of installed plug-ins.
 
-The product's own are registered by `builtin`, which the package imports when one is asked for. A plug-in is a
-distribution with entry points in the groups `offsetwise.streams` and `offsetwise.targets`, whose values are packages
-laid out as this product's own are, and `offsetwise.engines`, whose values are objects: `package.module:ENGINE`. They
-are looked up when a name is none of the product's, and when all are listed: reading entry points takes time that a
-command which names no plug-in need not spend. Of Offsetwise this module imports `errors` and `lazy` alone.
+Built-in ones are registered by `builtin`, which the package imports at the first look-up. A plug-in is a distribution
+with entry points in the groups `offsetwise.streams` and `offsetwise.targets`, whose values are packages with the layout
+of the built-in ones, and `offsetwise.engines`, whose values are objects: `package.module:ENGINE`. They are read if a
+name is not built-in, and when all are listed: reading entry points takes time that a command without plug-ins need not
+spend. Of Offsetwise this module imports only `errors` and `lazy`.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Load = Callable[[], Any]
-"""Imports what a name stands for, and returns it."""
+"""Imports and returns what a name stands for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
     value: str
-    """As its entry point says: a package, or an object in a module."""
+    """The value of the entry point: a package, or an object in a module."""
     distribution: str
     """Its name and version."""
 
 
 class Registry(MutableMapping[str, Load]):
-    """What loads something, by name: the product's own first, in their order, then those of plug-ins, by name.
+    """Loaders by name: the built-in ones first, in their order, then those of plug-ins, sorted by name.
 
     Args:
-        kind: What is registered, as the group of entry points is called behind the product's name.
-        part: Where it is in the package that an entry point names, as `.module` or `.module:ATTRIBUTE`; "" where the
-            entry point says it all.
+        kind: The suffix of the group of entry points, after the product's name.
+        part: The path inside the package that an entry point names, as `.module` or `.module:ATTRIBUTE`; "" if the
+            entry point is complete.
     """
 
     def __init__(self, kind: str, part: str = "") -> None:
@@ -79,7 +79,7 @@ class Registry(MutableMapping[str, Load]):
 
     @cached_property
     def installed(self) -> Mapping[str, Installed]:
-        """What installed distributions bring, by name; none that two of them, or the product itself, bring."""
+        """Load the names that installed distributions provide, except those provided twice or built in."""
         return {name: of[0] for name, of in self._installed.items() if len(of) == 1 and name not in self._own}
 
     @property
@@ -104,10 +104,10 @@ class Registry(MutableMapping[str, Load]):
 
         Args:
             name: A registered one.
-            kind: What it must be.
+            kind: The required type.
 
         Raises:
-            PluginError: It is a plug-in's, and cannot be loaded or is something else.
+            PluginError: It is a plug-in's, and cannot be loaded or has another type.
         """
 
         def loaded(load: Load) -> T:
@@ -126,8 +126,8 @@ class Registry(MutableMapping[str, Load]):
 
         Args:
             name: A registered one.
-            base: What it must be a subclass of.
-            check: Raises a `ValueError` where the class cannot be used for all that.
+            base: The required base class.
+            check: Raises a `ValueError` if the class still cannot be used.
 
         Raises:
             PluginError: It is a plug-in's, and cannot be loaded or used.
@@ -161,7 +161,7 @@ class Registry(MutableMapping[str, Load]):
                 yield error.problem
 
     def in_order(self, names: Collection[str]) -> list[str]:
-        """Return some registered names in their order, without a look at what else is installed."""
+        """Return registered names in their order, without reading entry points."""
         return [
             *(name for name in self._own if name in names),
             *sorted(name for name in names if name not in self._own),
@@ -186,7 +186,7 @@ class Registry(MutableMapping[str, Load]):
 
     @cached_property
     def _installed(self) -> Mapping[str, list[Installed]]:
-        from importlib.metadata import entry_points  # noqa: PLC0415 - it takes 60 ms, and not every command asks
+        from importlib.metadata import entry_points  # noqa: PLC0415 - it takes 60 ms, and few commands need it
 
         results: dict[str, list[Installed]] = {}
         for point in sorted(entry_points(group=self.group), key=lambda point: point.name):
@@ -208,43 +208,43 @@ def load_named(value: str) -> Any:
 STREAMS: Final = Registry("streams", ".spec:SPEC")
 """Loads the `ports.stream.Spec` of each stream, by its name in the migration file."""
 READERS: Final = Registry("streams", ".reader")
-"""Loads what reads the clusters of each stream: a `streams.reader.ClusterReader`."""
+"""Loads the reader of each stream's clusters: a `streams.reader.ClusterReader`."""
 MATCHING: Final = Registry("streams", ".matching")
-"""Loads what `comparison.matching.Matching` and `CopiesOf` describe, of each stream that has it."""
+"""Loads the `comparison.matching.Matching` and `CopiesOf` of each stream that has them."""
 TARGETS: Final = Registry("targets", ".spec:TYPE")
 """Loads the `plan.target.TargetType` of each target, by its name in files of format version 1 and after `--target`."""
 WRITERS: Final = Registry("targets", ".writer")
-"""Loads the `apply.writers.WriterModule` of each target. The console, which must not write, has no way to it."""
+"""Loads the `apply.writers.WriterModule` of each target. The console, which must not write, cannot reach it."""
 ENGINES: Final = Registry("engines")
-"""Loads the `engines.engine.Engine` of each engine, by the name that files call it."""
+"""Loads the `engines.engine.Engine` of each engine, by its name in files."""
 MIGRATES: Final = Registry("migrates")
-"""Loads the `plan.moving.Moving` of each engine of the product's own, by its name; a plug-in's engine names its own."""
+"""Loads the `plan.moving.Moving` of each built-in engine, by its name; a plug-in's engine names its own."""
 SCREENS: Final = Registry("screens")
-"""Loads what draws the part of the screens that is an engine's own: a `console.engine_screens.EngineScreen`."""
+"""Loads an engine's own part of the screens: a `console.engine_screens.EngineScreen`."""
 STATES: Final = Registry("states")
-"""Loads what counts the rows that stateful jobs keep, by their engine's name: a `pipeline.state_rows.CountsRows`."""
+"""Loads what counts the state rows of jobs, by their engine's name: a `pipeline.state_rows.CountsRows`."""
 SURVEYS: Final = Registry("surveys")
 """Loads what finds jobs at addresses for `init`, by its engine's name: a `survey.connectors.SurveysWorkers`."""
 JOB_KEYS: Final = Registry("job_keys")
-"""Loads the `config.JobKeys` that has a key of `job` in the migration file, by the key."""
+"""Loads the `config.JobKeys` with a key of `job` in the migration file, by the key."""
 SECTIONS: Final = Registry("sections")
-"""Loads the `config.SectionEntry` of a list at the top level of the migration file, by the key of the list."""
+"""Loads the `config.SectionEntry` of a top-level list of the migration file, by the key of the list."""
 
 
 FINDINGS: Final[list[Callable[[], object]]] = []
-"""What imports the modules that declare findings."""
+"""Importers of the modules that declare findings."""
 
 
 ON_WORKERS: Final[list[Callable[[], tuple[ModuleType, ...]]]] = []
-"""What imports the modules of plug-ins that Spark's workers run; each is defined beside what registers them."""
+"""Importers of the plug-ins' modules that Spark's workers run; each is defined where they are registered."""
 
 
 ABSENT: Final[list[str]] = []
-"""The plug-ins of the product itself whose folder is gone, or of which one that it needs is."""
+"""The built-in plug-ins whose folder, or that of a plug-in that they need, is missing."""
 
 
 def absent_plugins() -> str:
-    """Name the plug-ins of the product itself that this installation is without, in a sentence; "" where it has all."""
+    """Return a sentence that names the missing built-in plug-ins; "" if none is missing."""
     import_builtin()
     if not ABSENT:
         return ""
@@ -253,7 +253,6 @@ def absent_plugins() -> str:
 
 
 def with_absent(fix: str) -> str:
-    """Add to a next step what `absent_plugins` says."""
     return f"{fix} {absent_plugins()}".rstrip()
 
 

@@ -1,11 +1,11 @@
-"""The one place where files are opened: only regular files, never a wait, and below a root never through a link.
+"""The only module that opens files: only regular ones, without blocking, and below a root without following links.
 
 A file that a person names may be reached through links, because a person chose it. Below the roots, where a job and
-others may write, a folder or file could be exchanged for a link, a pipe or a device between a look and the opening. So
-a path there is opened one name after the other, each relative to the descriptor of the folder before it, links
-refused, and what was opened is looked at rather than its name.
+others may write, a folder or file could be replaced by a link, a pipe or a device between a check and the opening. So a
+path there is opened one name after the other, each relative to the descriptor of its folder, without following links,
+and the opened file is checked rather than its name.
 
-Of files that are to be their owner's alone, `opening` says what lets others at them.
+For files that only their owner may access, `opening` reports what gives others access.
 
 This module needs the standard library only, because it is shipped to Spark's workers.
 """
@@ -27,16 +27,16 @@ from offsetwise.recent import Recent
 _T = TypeVar("_T")
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""To pass through a folder. Linux asks for the right to search it only, as any path does."""
+"""To pass through a folder. Linux requires only search permission for it, as for any path."""
 _LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST: Final = os.pathconf("/", "PC_PATH_MAX")
-"""Nobody else could open what has a longer path, though one name after the other leads there."""
+"""Nobody else could open a longer path, although opening name after name would reach it."""
 _KEPT: Final = 64
-"""How many folders stay open, so that the next file of one costs one call to the system."""
+"""How many folders stay open, so that the next file of one costs a single system call."""
 
 
 def below(root: str, relative: str) -> str:
-    """Join a path below a root: the only way in which such paths are joined.
+    """Join a path below a root; such paths are joined only by this function.
 
     >>> below("/data", "offsets/7")
     '/data/offsets/7'
@@ -54,7 +54,7 @@ def below(root: str, relative: str) -> str:
 
 
 def stays_below(relative: str) -> bool:
-    """Return whether a path leads to something below whatever root it is joined to.
+    """Return whether a path leads below any root that it is joined to.
 
     >>> stays_below("offsets/7"), stays_below("../7"), stays_below("/7")
     (True, False, False)
@@ -63,7 +63,7 @@ def stays_below(relative: str) -> bool:
 
 
 def read_named(path: str | Path, limit_bytes: int) -> bytes:
-    """Return the bytes of a file that a person named: one more than the limit, if there are more.
+    """Return the bytes of a file that a person named, at most one more than the limit.
 
     Raises:
         OSError: It cannot be read, or is no regular file.
@@ -72,7 +72,7 @@ def read_named(path: str | Path, limit_bytes: int) -> bytes:
 
 
 def open_named(path: str | Path) -> int:
-    """Open a file that a person named, links followed.
+    """Open a file that a person named, following links.
 
     Raises:
         OSError: It cannot be opened, or is no regular file.
@@ -81,17 +81,17 @@ def open_named(path: str | Path) -> int:
 
 
 def named_place(path: str) -> str:
-    """Return the path of a file that a person named, the links of its folder resolved: none is followed from here."""
+    """Return the path of a file that a person named, with the links of its folder resolved."""
     folder, name = os.path.split(os.path.abspath(path))
     return below(os.path.realpath(folder), name)
 
 
 def read(fd: int, limit_bytes: int) -> bytes:
-    """Return what an open file holds, one byte more than the limit if there is more, and close it."""
+    """Return the content of an open file, at most one byte more than the limit, and close it."""
     try:
         size = os.fstat(fd).st_size
         data = os.read(fd, min(size, limit_bytes) + 1)
-        # It may have changed since, a read may be cut short, and files of the kernel do not know their size.
+        # It may have changed since, a read may be cut short, and files of the kernel have no size.
         while len(data) != size and len(data) <= limit_bytes and (more := os.read(fd, limit_bytes + 1 - len(data))):
             data += more
         return data
@@ -100,7 +100,7 @@ def read(fd: int, limit_bytes: int) -> bytes:
 
 
 class Folder:
-    """An open folder; closed as soon as nobody uses it any more."""
+    """An open folder, which is closed when it is no longer referenced."""
 
     __slots__ = ("fd",)
 
@@ -112,20 +112,20 @@ class Folder:
 
 
 class Folders:
-    """Opens what lies at absolute paths of which no part is a link.
+    """Opens files at absolute paths of which no part is a link.
 
-    Such a path is what `os.path.realpath` gives. Folders stay open for the next file, so that opening many files of one
-    folder does not walk to it again. Safe to use from several threads.
+    `os.path.realpath` returns such a path. Folders stay open for the next file, so that opening many files of one
+    folder does not walk to it again. Thread-safe.
     """
 
     def __init__(self) -> None:
         self._open: Recent[str, Folder] = Recent(_KEPT)
 
     def at(self, path: str) -> Folder:
-        """Open a folder, for what is done relative to its descriptor.
+        """Open a folder, for calls relative to its descriptor.
 
         Raises:
-            OSError: It is not there, is no folder, or a part of the path is a link.
+            OSError: It does not exist, is no folder, or a part of the path is a link.
         """
         missing: list[str] = []
         here = path
@@ -166,7 +166,7 @@ class Folders:
 
     @contextmanager
     def listed(self, path: str) -> Iterator[list[os.DirEntry[str]]]:
-        """Yield what a folder holds, sorted by name. Inside the block each can be asked about itself.
+        """Yield the entries of a folder, sorted by name; they are valid inside the block.
 
         Raises:
             OSError: It cannot be listed, or a part of the path is a link.
@@ -189,7 +189,7 @@ class Folders:
             return [entry.name for entry in entries]
 
     def stat(self, path: str) -> os.stat_result | None:
-        """Return what has a name; a link is a link, and None is nothing.
+        """Return the status of a path, or of a link itself; None if it does not exist.
 
         Raises:
             OSError: A part of the path above it is a link or no folder.
@@ -200,7 +200,7 @@ class Folders:
             return None
 
     def forget(self) -> None:
-        """Let go of all folders: the next path is walked from the top again."""
+        """Close all folders: the next path is walked from the top again."""
         self._open.clear()
 
     def _open_below(self, path: str, flags: int) -> int:
@@ -225,7 +225,7 @@ def _is_link(name: str, above: int) -> bool:
 
 
 def regular(fd: int, path: str) -> int:
-    """Return an open file back if it is a regular one, else close it.
+    """Return an open file if it is a regular one, else close it.
 
     Raises:
         OSError: It is something else.
@@ -250,18 +250,18 @@ class Opening:
 
 
 def opening(path: Path, *, shared_folder: bool) -> Opening | None:
-    """Return what lets other users at a file; None where nothing does. Links are followed, as whoever opens it does.
+    """Return what gives other users access to a file; None if nothing does. Links are followed.
 
-    The file and its folder belong to this user or to root; nobody else may do anything with the file, and nobody else
-    may write in the folder.
+    The file and its folder must belong to this user or to root; nobody else may access the file, and nobody else may
+    write in the folder.
 
     Args:
-        path: A file that is there.
-        shared_folder: Whether a folder in which everybody may write, such as `/tmp`, will do if it has the sticky bit.
-            There nobody can exchange the file; but they can put others beside it.
+        path: An existing file.
+        shared_folder: Whether a world-writable folder with the sticky bit, such as `/tmp`, is accepted. There nobody
+            can replace the file, but they can add others.
 
     Raises:
-        OSError: It is not there, or cannot be looked at.
+        OSError: It does not exist, or cannot be read.
     """
     whole = path.resolve(strict=True)
     file, folder = whole.stat(), whole.parent.stat()

@@ -1,4 +1,4 @@
-"""Reads JSON that two readers cannot read differently, and whose cost is known before it is parsed.
+"""Parse JSON without ambiguity, and with a cost that is known before parsing.
 
 One pass over the bytes counts values and depth; only then is the text parsed. Python takes up to 200 bytes for a value
 of two characters, and four bytes for each character of a text in which one character is beyond U+FFFF.
@@ -15,19 +15,19 @@ from offsetwise.garbage import collected_seldom
 
 MAX_DEPTH: Final = 32
 MAX_VALUES: Final = 1_500_000
-"""Of a comparison of 10,000 partitions with all its evidence, twice as many as there are."""
+"""Twice as many as in a comparison of 10,000 partitions with all its evidence."""
 MAX_TEXT_BYTES: Final = 96 * 1024 * 1024
-"""Of the text as Python holds it: one, two or four bytes for each character, as the widest one needs."""
+"""The maximum of the text in Python's memory: one, two or four bytes for each character, as the widest one needs."""
 HALF: Final = re.compile("[\ud800-\udfff]")
-"""Half of a character that UTF-16 writes as a pair; UTF-8 has none."""
+"""An unpaired surrogate; UTF-8 has none."""
 HALF_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-"""The same as JSON escapes it."""
+"""The same as a JSON escape."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _BUT_MARKS: Final = bytes(set(range(256)) - set(b'"[]{},'))
 _BUT_BRACKETS: Final = b'",'
 _STEPS: Final = tuple({ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}.get(byte, 0) for byte in range(256))
 _NARROW: Final = bytes(range(0xC4))
-"""The bytes of UTF-8 whose characters are below U+0100, those that go on with a character included."""
+"""The bytes of UTF-8 whose characters are below U+0100, including continuation bytes."""
 _NOT_WIDEST: Final = bytes(range(0xF0))
 _INT64: Final = range(-(2**63), 2**63)
 _INT64_DIGITS: Final = 20
@@ -41,8 +41,8 @@ def parse(data: bytes, *, fractions: bool = False) -> Any:
         fractions: Whether numbers may be floats, as in answers of services.
 
     Raises:
-        ValueError: Another encoding, too many values, too deep, duplicate keys, floats, integers outside int64 or
-            spelled otherwise than Python would, or not JSON. The message says what was found.
+        ValueError: Another encoding, too many values, too deep, duplicate keys, floats, integers outside int64 or not
+            in canonical form, or not JSON. The message says which.
     """
     text = _text(data)
     check_size(data)
@@ -57,20 +57,20 @@ def parse(data: bytes, *, fractions: bool = False) -> Any:
 
 
 def check_size(data: bytes, *, most: int = MAX_VALUES) -> int:
-    """Count values and depth of what may be JSON, without parsing it.
+    """Count values and depth of possible JSON, without parsing it.
 
     Args:
-        data: All of it, in an encoding that writes ASCII as it is.
-        most: The values it may have.
+        data: All of it, in an encoding that is a superset of ASCII.
+        most: The maximum number of values.
 
     Returns:
-        How many values there are.
+        The number of values.
 
     Raises:
         ValueError: There are more values, or more levels than `MAX_DEPTH`.
     """
-    # Escapes stand in strings only, so without them every quote that is left begins or ends one. Where a backslash
-    # stands outside, the parser stops there, and all before it was counted right.
+    # Escapes occur only in strings, so without them every remaining quote begins or ends a string. If a backslash is
+    # outside a string, the parser stops there, and everything before it was counted correctly.
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = data.translate(None, _BUT_MARKS)
@@ -130,9 +130,9 @@ def _int64(text: str) -> int:
 
 
 def half_of_a_pair(value: Any) -> str | None:
-    """Return the first half of a UTF-16 pair without its other half in the texts of a value; None where there is none.
+    """Return the first unpaired surrogate in the texts of a value; None if there is none.
 
-    Bytes of a file's name (U+DC80 to U+DCFF) are no half.
+    Undecodable bytes of file names (U+DC80 to U+DCFF) are ignored.
     """
     if isinstance(value, str):
         return next((half for half in HALF.findall(value) if not "\udc80" <= half <= "\udcff"), None)

@@ -1,7 +1,6 @@
-"""Reads the YAML files that people write: strictly, into pydantic models, every mistake named with its remedy.
+"""Parse the YAML files that people write: strictly, into pydantic models, with a remedy for every error.
 
-Unknown and repeated keys are refused, and so are aliases, dates, numbers that the versions of YAML read differently and
-files above the limit.
+Unknown and repeated keys are rejected, and so are aliases, dates, numbers of base 60 and files above the limit.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _EXPECTED: Final = {
     "list_type": "a list",
     "tuple_type": "a list",
 }
-"""What pydantic expects where a value has another type."""
+"""The expected types, by the type of pydantic's error."""
 _TYPES: Final[Mapping[type, str]] = {
     bool: "true or false",
     int: "a number",
@@ -46,7 +45,7 @@ _TYPES: Final[Mapping[type, str]] = {
     Mapping: "keys with values",
     list: "a list",
 }
-"""What YAML reads, in the order to look: a truth value is a number to Python."""
+"""The types that YAML reads, in the order of the search: bool is a subclass of int."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +55,13 @@ class FileNoun:
     keys: str
     """The keys to start with."""
     described: str
-    """Where the file is described: a sentence."""
+    """A sentence about where the file is described."""
     start: str
-    """How to come to such a file: a sentence."""
+    """A sentence about how to create such a file."""
 
 
 class Section(BaseModel):
-    """A part of a file. A key that it does not know is refused."""
+    """A part of a file. Unknown keys are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -84,11 +83,10 @@ _M = TypeVar("_M", bound=Section)
 
 
 def read(path: Path, model: type[_M], noun: FileNoun) -> _M:
-    """Read a file. Its folder is given to the validators as `base`, to resolve relative paths.
+    """Read a file. Validators get its folder as `base`, to resolve relative paths.
 
     Raises:
-        ConfigError: Unreadable, not YAML, or not what the model wants; the message names the file, the key and what
-            to do.
+        ConfigError: Unreadable, not YAML, or not valid for the model; the message names file, key and remedy.
     """
     path = Path(path).absolute()
     content = _read_yaml(path, noun)
@@ -133,7 +131,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float:
-    # `1:30` is 90 in YAML 1.1, and to read many such digits takes time that grows with the square of their number.
+    # `1:30` is 90 in YAML 1.1, and parsing many such digits takes quadratic time.
     # There `010` is 8 and `1_000` is 1000, too; in YAML 1.2 they are 10 and a text.
     what = (
         "a number of base 60"

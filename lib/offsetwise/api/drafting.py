@@ -1,4 +1,4 @@
-"""Many jobs drafted at once, as a set of plans."""
+"""Draft many jobs at once, as a set of plans."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftedJob:
-    """One job of many: its plan, or why it could not be drafted."""
+    """The result of drafting one job of many: its plan, or why it could not be drafted."""
 
     job: Job
     plan: Plan | None
     error: OffsetwiseError | None
     reused: bool
-    """Whether the plan was drafted by an earlier call, and still holds."""
+    """Whether the plan comes from an earlier call, and is still valid."""
 
 
 def draft_all(
@@ -44,7 +44,6 @@ def draft_all(
     heard: Callable[[DraftedJob], None],
     progress: Progress,
 ) -> PlanSet:
-    """Draft many jobs; see `Migration.draft_all`."""
     folder = None if out is None else Path(out)
     requested = None if named is None else [WantedJob.of(job.named()) for job in named]
     jobs = tuple(dict.fromkeys(requested or workflow.all_jobs(migration.settings)))

@@ -1,4 +1,4 @@
-"""Many checkpoints at once: named by paths and globs, or all of a migration."""
+"""Read many checkpoints at once: named by paths and globs, or all of a migration."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def fleet(
     parquet: str | Path | None = None,
     heard: Callable[[FleetRow], None] = lambda _: None,
 ) -> FleetSummary:
-    """Read many checkpoints, more than 3 of them on Spark, and return what they come to together.
+    """Read many checkpoints, more than 3 of them on Spark, and return their summary.
 
-    No checkpoint is kept, so that the memory of this process does not grow with them.
+    No checkpoint is kept, so the memory of this process does not depend on their number.
 
     Args:
         uris: Paths and URIs; globs of folders and dumps of several tables are expanded.
-        spark: Where many are read; a local session by default. Of a migration: `migration.settings.spark`.
-        batches: How many of the newest retained batches to read of each; 0 reads what decides the restart.
+        spark: The settings of Spark for many checkpoints, as in `migration.settings`; a local session by default.
+        batches: How many of the newest retained batches to read of each; 0 reads only what decides the restart.
         parquet: A file to write, with a row for each checkpoint, in the order of `heard`. It must not exist.
-        heard: Called with each checkpoint as it is read, in the order of `uris`, or with the error that it gave.
+        heard: Called with each checkpoint as it is read, or with its error, in the order of `uris`.
 
     Returns:
-        How many checkpoints, partitions, verdicts and problems there are, and which of them carry one query id.
+        The numbers of checkpoints, partitions, verdicts and problems, and the checkpoints that share a query id.
 
     Raises:
         UsageError: No path is given, or a text instead of a list of them.
         FileError: The Parquet file exists, or its folder does not: nothing is read then. Or it cannot be written.
-        StorageError: A glob matches no folder; or the only path cannot be read. One of many is a row that says why.
+        StorageError: A glob matches no folder; or the only path cannot be read. One of many is a row with the reason.
         CheckpointError: The only path holds no checkpoint.
         SparkError: Spark cannot be started, or the job failed. A `WorkerError`: the workers cannot run the parser.
     """
@@ -59,7 +59,6 @@ def fleet(
 
 
 def fleet_of(migration: config.Migration, parquet: str | Path | None, progress: Progress) -> Fleet:
-    """Read all checkpoints of a migration; see `Migration.fleet`."""
     table = _NewParquet(parquet)
     fleet = workflow.fleet(migration, progress=progress)
     for row in fleet.rows:
@@ -69,7 +68,7 @@ def fleet_of(migration: config.Migration, parquet: str | Path | None, progress: 
 
 
 class _NewParquet:
-    """A Parquet file that does not exist yet, where one is wanted. Arrow is imported only then."""
+    """A new Parquet file; does nothing if `path` is None. Arrow is imported only if needed."""
 
     def __init__(self, path: str | Path | None) -> None:
         self._path = None if path is None else Path(path)
@@ -80,11 +79,9 @@ class _NewParquet:
             self._table = FleetParquet()
 
     def add(self, row: FleetRow) -> None:
-        """Add one checkpoint, or what could not be read."""
         if self._path is not None:
             self._table.add(row)
 
     def write(self) -> None:
-        """Write the file whole."""
         if self._path is not None:
             new_files.write_new(self._path, self._table.content())

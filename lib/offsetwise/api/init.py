@@ -1,4 +1,4 @@
-"""A migration file from two addresses and roots of checkpoints: `offsetwise init`."""
+"""Write a migration file from two addresses and checkpoint roots: `offsetwise init`."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def init(
     confirm: Callable[[str], bool] = lambda _: True,
     progress: Progress = no_progress,
 ) -> Survey:
-    """Find out what a migration file says, and write it. Clusters and checkpoints are only read.
+    """Discover the content of a migration file, and write it. Clusters and checkpoints are only read.
 
     Args:
         path: The file to write. It must not exist; with `update` it must.
         old: The old cluster: HOST:PORT, or a file of client properties, of the Java client or of librdkafka.
         new: The new cluster.
-        checkpoints: The folders to look for checkpoints in: paths or URIs.
-        connect: Workers of Kafka Connect to ask for connectors, `http://HOST:PORT`, with how to sign on behind `?`.
-        update: Keep every line of the file, and add what it lacks. What is not given is taken from it.
-        confirm: Asked before a file is changed, with the difference; False leaves it as it is.
-        progress: Told each step.
+        checkpoints: The folders to search for checkpoints: paths or URIs.
+        connect: Workers of Kafka Connect to ask for connectors, `http://HOST:PORT`, with credentials after `?`.
+        update: Keep every line of the file, and add what it lacks. Arguments that are not given are taken from it.
+        confirm: Called with the difference before a file is changed; False leaves it as it is.
+        progress: Called with each step.
 
     Returns:
         What was found, what is missing, and what could not be read. The file has everything else.
@@ -111,7 +111,6 @@ def _roots(checkpoints: Sequence[str], said: Migration | None, needed: bool) -> 
 
 
 def _workers(connect: Sequence[str], said: Migration | None) -> tuple[ConnectorAddress, ...]:
-    """Return the workers to ask for connectors: those given, else those that the file names."""
     given = [parse_connect(text) for text in connect]
     if not given and said is not None:
         given = [replace(entry.address, connector="") for entry in said.entries if entry.address is not None]
@@ -188,7 +187,7 @@ def _updated(path: Path, before: bytes, said: Migration, survey: Survey, confirm
 
 
 def _keeps(before: Migration, after: Migration) -> bool:
-    """Return whether everything that a file said is said still, and its lists have only grown at their ends."""
+    """Return whether a file keeps all its values, except for lists that have only grown at their ends."""
     grown = {"checkpoints", "checkpoint_roots", "connect", "groups", "topics"}
     connectors = [[entry for entry in side.entries if entry.address is not None] for side in (before, after)]
     return (

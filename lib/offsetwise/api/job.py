@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a plan moves: a checkpoint, or a consumer group."""
+    """A job of a migration, which a plan moves: a checkpoint, or a consumer group."""
 
     migration: Migration
     subject: Subject | None = None
-    """Who is moved; None for whoever the comparison is of that a plan is drafted from."""
+    """The moved subject; None for the subject of the comparison that a plan is drafted from."""
 
     def __str__(self) -> str:
         return str(self.subject)
 
     def named(self) -> Subject:
-        """Return who is moved.
+        """Return the subject.
 
         Raises:
-            ConfigError: Nobody is named.
+            ConfigError: There is none.
         """
         if self.subject is None:
             raise ConfigError(
@@ -58,7 +58,7 @@ class Job:
         return self.subject
 
     def inspect(self) -> Checkpoint:
-        """Read the checkpoint as it stands now.
+        """Read the current checkpoint.
 
         Raises:
             UsageError: The job is a group's.
@@ -83,14 +83,17 @@ class Job:
         """Translate every position, and prove it as far as the records allow.
 
         Args:
-            snapshots: The old and the new cluster as read before; no cluster is contacted then, and no record read.
+            snapshots: The old and the new cluster as read before; then no cluster is contacted, and no record read.
             records: Whether to read records, with Spark. Without, no answer is better than CLAIMED.
-            progress: Told each step.
+            progress: Called with each step.
+
+        Returns:
+            The comparison, with a row for each partition of each source.
 
         Raises:
             CheckpointError: The checkpoint cannot be used.
             ClusterError: A cluster cannot be read.
-            ConfigError: Properties that Spark cannot read with.
+            ConfigError: Properties with which Spark cannot read.
             SparkError: Spark cannot read the records.
         """
         return workflow.compare(
@@ -122,24 +125,24 @@ class Job:
         Args:
             targets: What to write; see `offsetwise.targets`.
             author: Who drafts it. Recorded, not verified; barred from approving.
-            comparison: Draft from this one; by default the job is compared anew.
+            comparison: Draft from this one; by default the job is compared again.
             editors: Who edited an earlier version; barred too.
             rewind_to: Go back to this earlier batch.
             overrides: Offsets that people decided, each with its partition of the old cluster.
             starts: Topics that start elsewhere than at their translated offsets.
-            unset: What to do about a group's partitions without a commit, where neither a person nor the file decides.
-            settlements: Transactions of the sink that nothing explains, and that people decided about.
-            sink_topics: Topics of the sink to search for transactions, beside those that open ones name.
-            sink_snapshot: What the sink's cluster said before; it is not contacted then.
+            unset: What to do for a group's partitions without a commit, if neither a person nor the file decides.
+            settlements: People's decisions about transactions of the sink that nothing explains.
+            sink_topics: Topics of the sink to search for transactions, besides those that open ones name.
+            sink_snapshot: The sink's cluster as read before; it is not contacted then.
             sink_rewound: Whether the sink is taken back with the job.
             cutover_ms: When the job is to start on the new cluster, epoch ms.
-            require: How far the cutover must have come before the plan is applied.
-            repair: The kind of repair that the copy of the checkpoint gets; see `offsetwise.repair`.
+            require: The state of the cutover that `apply` requires.
+            repair: The kind of repair of the checkpoint's copy; see `offsetwise.repair`.
             settings: Values of a target's keys, such as `{"create_table": True}`; `offsetwise targets NAME` lists them.
-            progress: Told each step.
+            progress: Called with each step.
 
         Raises:
-            PlanError: The plan may not be made; every reason is named.
+            PlanError: There are objections; the message names all of them.
             CheckpointError, ClusterError, SparkError: The checkpoint, a cluster or its records cannot be read.
         """
         request = DraftRequest(
@@ -181,7 +184,7 @@ def with_settings(
     unset: Unset | None = None,
     repair: str | None = None,
 ) -> dict[str, Any]:
-    """Return what a request says of the job: of each value the one among settings, else the argument."""
+    """Return the decisions about the job in a request: each value in `settings`, or else the argument."""
     others, decided = options.of_engines(dict(texts(settings)))
     return {
         "rewind_to": decided.get("rewind_to", rewind_to),
@@ -193,19 +196,19 @@ def with_settings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One job of many: its comparison, or why it could not be compared."""
+    """The result of comparing one job of many: its comparison, or why it could not be compared."""
 
     job: Job
     comparison: Comparison | None
     error: OffsetwiseError | None
     reused: bool
-    """Whether the comparison was made by an earlier call, and still holds."""
+    """Whether the comparison comes from an earlier call, and is still valid."""
     file: Path | None
-    """Of the comparison; None without a folder."""
+    """The file of the comparison; None without a folder."""
 
 
 def write_positions(path: Path, compared: Iterable[Compared]) -> None:
-    """Write the positions of the jobs that were compared as a new Parquet file, in the order of the jobs' names."""
+    """Write the positions of the compared jobs as a new Parquet file, in the order of the jobs' names."""
     from offsetwise.workflow.compared_parquet import parquet_of  # noqa: PLC0415 - Arrow takes a quarter of a second
 
     pairs = [

@@ -1,4 +1,4 @@
-"""What shows how far one job has come: its positions, its comparison, its plan, and what that wrote."""
+"""The evidence for the state of one job: its positions, its comparison, its plan, and its receipt."""
 
 from __future__ import annotations
 
@@ -58,18 +58,16 @@ Commits: TypeAlias = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Whether a job moves its positions."""
-
     active: bool | None
     moved_ms: int | None
     shown_by: str
     """One sentence."""
     stop: str
-    """What stops it so that it can be moved, as the start of a sentence."""
+    """How to stop the job for its move, as the beginning of a sentence."""
 
 
 def unread_of(scene: Scene | OffsetwiseError) -> UnreadJob | None:
-    """Return why a job's positions cannot be used; None where they can."""
+    """Return why a job's positions cannot be used; None if they can."""
     if isinstance(scene, OffsetwiseError):
         return UnreadJob(error=type(scene).__name__, problem=scene.problem, fix=scene.fix)
     checkpoint = scene.subject.read
@@ -78,7 +76,6 @@ def unread_of(scene: Scene | OffsetwiseError) -> UnreadJob | None:
 
 
 def missing_topics(scene: Scene) -> tuple[str, ...]:
-    """Name the topics of a job that one of both clusters says it does not have, with that cluster."""
     named = []
     for topic in scene.subject.topics(scene.old):
         for side, name in ((Cluster.OLD, topic), (Cluster.NEW, scene.migration.new_topic(topic))):
@@ -110,7 +107,7 @@ def activity_of(scene: Scene) -> Activity:
 
 
 def old_lag_of(scene: Scene) -> int | None:
-    """Return how many records of the old cluster a job has left to read; None where not all positions are known."""
+    """Return how many records a job has to read on the old cluster; None if not all positions are known."""
     try:
         queries = positions_of(scene)
     except OffsetwiseError:  # the job's state says why its positions cannot be used
@@ -119,7 +116,6 @@ def old_lag_of(scene: Scene) -> int | None:
 
 
 def _lag(positions: Iterable[tuple[AnyPosition | None, LogRange | None]]) -> int | None:
-    """Return how many records are left between positions and the ends of their logs; None where one is not known."""
     total = 0
     for position, log in positions:
         offset, end = offset_or_none(position), None if log is None else offset_or_none(log.hw)
@@ -130,7 +126,7 @@ def _lag(positions: Iterable[tuple[AnyPosition | None, LogRange | None]]) -> int
 
 
 def cutover_of(scene: Scene, cutover: Cutover | None) -> CutoverEvidence | None:
-    """Return how far the cutover of a job's topics has come; None where not all of them were watched."""
+    """Return the state of the cutover of a job's topics; None if not all of them were watched."""
     topics = {*scene.subject.topics(scene.old)}
     if cutover is None:
         return None
@@ -141,7 +137,7 @@ def cutover_of(scene: Scene, cutover: Cutover | None) -> CutoverEvidence | None:
     for row in rows:
         log = scene.log(Cluster.OLD, row.topic, row.partition)
         end = None if log is None else offset_or_none(log.hw)
-        # What was seen of an end that the log no longer has says nothing.
+        # Observations of an end that the log no longer has are worthless.
         states.append(row.state if end is not None and end == row.end else CutoverState.OPEN)
     return CutoverEvidence(
         state=min(states, key=ORDER.index),
@@ -151,12 +147,12 @@ def cutover_of(scene: Scene, cutover: Cutover | None) -> CutoverEvidence | None:
 
 
 def comparison_of(job: Subject, folder: WorkingFolder, commits: Commits | None) -> ComparisonEvidence | None:
-    """Return what the newest comparison of a job came to; None where none lies in the folder.
+    """Return the result of the newest comparison of a job; None if there is none in the folder.
 
     Args:
         job: The job.
-        folder: Where comparisons lie.
-        commits: What a group has committed now, since it has no time that shows whether it moved on; None for others.
+        folder: The folder with comparisons.
+        commits: The current commits of a group, which has no time that shows whether it moved on; None for others.
     """
     compared = folder.comparisons.get(str(job))
     if compared is None or compared.summary is None or compared.taken_at is None:
@@ -170,7 +166,7 @@ def comparison_of(job: Subject, folder: WorkingFolder, commits: Commits | None) 
 
 
 def commits_of(scene: Scene | OffsetwiseError) -> Commits | None:
-    """Return what a group has committed on the old cluster; None for a checkpoint, and where it was not read."""
+    """Return the commits of a group on the old cluster; None for a checkpoint, and if it was not read."""
     if isinstance(scene, OffsetwiseError) or scene.subject.read is not None:
         return None
     group = scene.group(Cluster.OLD)
@@ -178,7 +174,7 @@ def commits_of(scene: Scene | OffsetwiseError) -> Commits | None:
 
 
 def _moved_since(compared: ComparedJob, folder: Path, commits: Commits) -> bool:
-    """Return whether a group has committed other positions than those that were compared; a file unread shows none."""
+    """Return whether a group's commits differ from those in its comparison; False if that file is unreadable."""
     if compared.file is None:
         return False
     with suppress(OffsetwiseError, OSError):
@@ -190,13 +186,13 @@ def _moved_since(compared: ComparedJob, folder: Path, commits: Commits) -> bool:
 
 
 def chosen_plan(plans: Sequence[PlanFile], folder: WorkingFolder) -> PlanFile | None:
-    """Return the plan of a job that counts: the one that was applied and not taken back, else the newest."""
+    """Return the decisive plan of a job: the applied one that was not rolled back, or else the newest."""
     applied = [plan for plan in plans if _is_applied(plan.digest, folder)]
     return max(applied or plans, key=lambda plan: plan.document.drafted_at, default=None)
 
 
 def _is_applied(digest: str, folder: WorkingFolder) -> bool:
-    """Return whether an application of a plan has begun, and not all of it was taken back."""
+    """Return whether applying a plan has begun, and was not completely rolled back."""
     written, journal = folder.receipts.get(digest), folder.journals.get(digest)
     records = () if journal is None else tuple(journal[1].steps.values())
     taken_back = [record.undone is not None for record in records]
@@ -208,11 +204,11 @@ def _is_applied(digest: str, folder: WorkingFolder) -> bool:
 def plan_of(
     plan: PlanFile, scene: Scene | None, approvals: Iterable[ApprovalFile], policy: ApprovalPolicy
 ) -> PlanEvidence:
-    """Return whether what a plan requires still holds, and who approved it.
+    """Return whether the requirements of a plan still hold, and who approved it.
 
     Args:
         plan: The plan.
-        scene: What was read of its job; None where that cannot be compared.
+        scene: The current readings of its job; None if it cannot be compared.
         approvals: All approvals of the folder.
         policy: Whose approval counts.
     """
@@ -238,7 +234,7 @@ def plan_of(
 
 
 def _names(file: ApprovalFile, digest: str) -> bool:
-    """Return whether an approval, which nobody believes yet, is of a plan, alone or among those of a set."""
+    """Return whether an approval, whose signature is not yet verified, names a plan, alone or in a set."""
     try:
         return stated_in(file).about(digest) is not None
     except NotApprovedError:
@@ -256,14 +252,14 @@ def _rejections(plan: PlanFile, files: Iterable[ApprovalFile], policy: ApprovalP
 def applied_of(
     digest: str, folder: WorkingFolder, readers: LiveReaders, new: Snapshot | None, new_checkpoint: str | None
 ) -> AppliedEvidence | None:
-    """Return what applying a plan wrote, and what stands there now; None where it was not applied.
+    """Return what applying a plan wrote, and its current state; None if it was not applied.
 
     Args:
-        digest: The plan's, hex.
-        folder: Where receipts and journals lie.
-        readers: Reads what stands at the targets.
-        new: The new cluster with the job's topics; None where they were not read.
-        new_checkpoint: The checkpoint that the job makes once it is moved, where the migration file states it.
+        digest: The plan's digest, hex.
+        folder: The folder with receipts and journals.
+        readers: Read the targets.
+        new: The new cluster with the job's topics; None if they were not read.
+        new_checkpoint: The checkpoint of the moved job, if the migration file states it.
     """
     written, journal = folder.receipts.get(digest), folder.journals.get(digest)
     records = () if journal is None else tuple(journal[1].steps.values())
@@ -309,7 +305,7 @@ def _verified(receipt: Receipt, readers: LiveReaders, checkpoint: str | None) ->
 
 
 def _lag_now(verification: Verification, new: Snapshot) -> int | None:
-    """Return how many records of the new cluster a job has left to read; of several targets, the first counts."""
+    """Return how many records a job has to read on the new cluster; of several targets, the first counts."""
     logs = new.partitions()
     target = next((position.target for position in verification.positions), None)
     counted = (position for position in verification.positions if position.target == target)

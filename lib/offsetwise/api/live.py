@@ -1,4 +1,4 @@
-"""What applying, taking back and verifying read and write the world with."""
+"""The readers and writers of `apply`, `rollback` and `verify`."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _NOBODY: Final = "offsetwise.invalid"
 
 
 def settings_of(plan: Plan, migration: Named | None, target_path: str | Path | None) -> Migration:
-    """Return the migration file that a plan is applied, taken back and verified with.
+    """Return the migration file with which a plan is applied, rolled back and verified.
 
-    A plan that repairs and moves nothing needs none: then the checkpoint is read, the folder of the copy is written,
-    and nobody is trusted but whoever is named. No cluster is ever asked.
+    A plan that repairs and moves nothing needs none: then the checkpoint can be read, the folder of the copy can be
+    written, and only explicitly given keys are trusted. No cluster is read.
 
     Args:
         plan: The plan.
-        migration: The migration that was named.
-        target_path: Where the copy is.
+        migration: The given migration.
+        target_path: The path of the copy.
 
     Raises:
-        UsageError: None was named, and the plan is one of a migration.
+        UsageError: None was given, and the plan belongs to a migration.
     """
     if migration is not None:
         return migration.settings
@@ -58,5 +58,4 @@ def settings_of(plan: Plan, migration: Named | None, target_path: str | Path | N
 
 
 def tools_for(migration: Migration, progress: Progress) -> Tools:
-    """Return what reads and writes the world of a migration."""
     return Tools(readers=LiveReaders(migration=migration, progress=progress), writers=TargetWriters(migration))

@@ -1,4 +1,4 @@
-"""A migration: its jobs, both clusters, and what is asked of all of them."""
+"""A migration: its jobs, both clusters, and operations on all of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Migration:
     settings: config.Migration
     """The migration file, as read."""
     path: Path | None = None
-    """Where it was read; None of one that was made in memory."""
+    """The path of the file; None for a migration created in memory."""
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -56,25 +56,24 @@ class Migration:
 
     @property
     def name(self) -> str:
-        """As the file names it."""
         return self.settings.name
 
     def checkpoint(self, name: str) -> Job:
         """Return the job of a checkpoint, by its name in the migration file.
 
         Raises:
-            ConfigError: The file names no such checkpoint.
+            ConfigError: The file has no such checkpoint.
         """
         self.settings.checkpoint(name)
         return Job(self, Subject(kind=SubjectKind.CHECKPOINT, name=name))
 
     def positions(self, file: str | Path, *, shape: str | None = None) -> Job:
-        """Return the job whose positions stand in a file, to compare them.
+        """Return the job of a positions file, to compare it.
 
         Args:
-            file: The positions file. To draft a plan from it, name it under `positions` in the migration file, where
+            file: The positions file. To draft a plan from it, name it under `positions` in the migration file, so that
                 it is read again before anything is written.
-            shape: `SHAPE` or `SHAPE:WORD`; recognised where none is given.
+            shape: `SHAPE` or `SHAPE:WORD`; detected if None.
 
         Raises:
             ConfigError: A checkpoint of the migration file has that name.
@@ -84,11 +83,10 @@ class Migration:
         return Migration(self.settings.with_positions(named)).checkpoint(named.name)
 
     def group(self, name: str) -> Job:
-        """Return the job of a consumer group of the old cluster."""
         return Job(self, Subject(kind=SubjectKind.GROUP, name=name))
 
     def wave(self, name: str) -> tuple[Job, ...]:
-        """Return the jobs of a wave, in the order in which it names them.
+        """Return the jobs of a wave, in the order of the migration file.
 
         Raises:
             ConfigError: The migration file has no such wave.
@@ -97,42 +95,42 @@ class Migration:
         return tuple(Job(self, subject) for subject in subjects)
 
     def job(self, *, checkpoint: str | None = None, group: str | None = None) -> Job:
-        """Return the one of both that is named.
+        """Return the job of a checkpoint or of a group.
 
         Raises:
-            ConfigError: Both are named, or neither; or the file names no such checkpoint.
+            ConfigError: Both are named, or neither; or the file has no such checkpoint.
         """
         if (checkpoint is None) == (group is None):
             Job(self).named()
         return self.group(str(group)) if checkpoint is None else self.checkpoint(checkpoint)
 
     def snapshot(self, cluster: Cluster, *, topics: Sequence[str] | None = None) -> Snapshot:
-        """Read one cluster: all topics, or those named, and the groups of the migration.
+        """Read one cluster: all topics, or the named ones, and the groups of the migration.
 
         Raises:
-            ClusterError: The cluster gave no answer.
+            ClusterError: The cluster does not answer.
         """
         return workflow.snapshot(self.settings, cluster, topics=None if topics is None else tuple(topics))
 
     def fleet(self, *, parquet: str | Path | None = None, progress: Progress = no_progress) -> Fleet:
-        """Read all checkpoints of the migration: those that its file names, and all others below `checkpoint_roots`.
+        """Read all checkpoints of the migration: those in its file, and all others below `checkpoint_roots`.
 
-        Of each what decides the restart; more than 3 are read on the migration's Spark.
+        Only what decides the restart of each is read; more than 3 are read on the migration's Spark.
 
         Args:
             parquet: A file to write, with a row for each checkpoint, in the order of `rows`. It must not exist.
-            progress: Told each step; what it raises stops the reading.
+            progress: Called with each step; its exception stops the reading.
 
         Returns:
-            A row for each checkpoint, with its names in the migration file; one that cannot be read is a row that
-            says why. `troubles` has the roots that could not be looked into, or not whole.
+            A row for each checkpoint, with its names in the migration file; an unreadable one is a row with the reason.
+                `troubles` has the roots that could not be read, or not completely.
 
         Raises:
             FileError: The Parquet file exists, or its folder does not: nothing is read then. Or it cannot be written.
             SparkError: Spark cannot be started, or the job failed.
             WorkerError: The workers cannot run the parser.
         """
-        from offsetwise.api.fleet import fleet_of  # noqa: PLC0415 - other verbs do without the files of fleets
+        from offsetwise.api.fleet import fleet_of  # noqa: PLC0415 - other commands do not need the files of fleets
 
         return fleet_of(self.settings, parquet, progress)
 
@@ -151,23 +149,24 @@ class Migration:
         """Compare many jobs at once: each cluster is read once, and records in one search.
 
         Args:
-            jobs: Jobs of this migration; None for all that its file names.
-            out: A folder that gets a file for each comparison as soon as it is made, and `summary.json` in the end.
-                What is there and still holds is not made again.
-            parquet: A file to write in the end, with a row for each partition of each job. It must not exist.
-            max_age_s: How old a comparison in the folder may be.
-            snapshots: The old and the new cluster as read before; no cluster is contacted then, and no record read.
+            jobs: Jobs of this migration; None for all in its file.
+            out: A folder for a file of each comparison, written as soon as it is made, and `summary.json` at the end.
+                Still valid comparisons in it are not made again.
+            parquet: A file to write at the end, with a row for each partition of each job. It must not exist.
+            max_age_s: The maximum age of a comparison in the folder, in seconds.
+            snapshots: The old and the new cluster as read before; then no cluster is contacted, and no record read.
             records: Whether to read records, with Spark. Without, no answer is better than CLAIMED.
             heard: Called with each job as soon as it is ready.
-            progress: Told each step.
+            progress: Called with each step.
 
         Returns:
-            Each job with its comparison, or with the reason why it cannot be compared, as they became ready.
+            Each job with its comparison, or with the reason why it cannot be compared, in the order in which they
+                became ready.
 
         Raises:
             ClusterError: A cluster cannot be read at all.
-            ConfigError: No job, or properties that Spark cannot read with.
-            FileError: The folder or file cannot be used. What was written before stays.
+            ConfigError: No job, or properties with which Spark cannot read.
+            FileError: The folder or file cannot be used. Files written before are kept.
             SparkError: Spark cannot read the records.
         """
         if parquet is not None:
@@ -211,21 +210,21 @@ class Migration:
         heard: Callable[[DraftedJob], None] = lambda _: None,
         progress: Progress = no_progress,
     ) -> PlanSet:
-        """Draft a plan for each of many jobs at once; `document.refused` of the set has those that have none, and why.
+        """Return a set of plans, one for each of many jobs; `document.refused` has the reasons why a job has none.
 
         Args:
             targets: What to write; each job gets those that move jobs of its engine, under its own name.
             author: Who drafts the plans; barred from approving any of them.
-            jobs: Jobs of this migration; None for all that its file names.
-            wave: The wave whose jobs these are, for the set to name.
+            jobs: Jobs of this migration; None for all in its file.
+            wave: The wave of the jobs, recorded in the set.
             editors: Who edited earlier versions; barred too.
             cutover_ms: When the jobs are to start on the new cluster, epoch ms.
-            require: How far the cutover must have come before a plan is applied.
+            require: The state of the cutover that `apply` requires.
             settings: As for `Job.draft`; each target gets its own.
-            out: A folder for the plans and `plan-set.json`. A plan that is there and still holds is not drafted again.
-            max_age_s: How old the comparison of such a plan may be.
+            out: A folder for the plans and `plan-set.json`. Still valid plans in it are not drafted again.
+            max_age_s: The maximum age of the comparison of such a plan, in seconds.
             heard: Called with each job as soon as it is ready.
-            progress: Told each step.
+            progress: Called with each step.
         """
         from offsetwise.api.drafting import draft_all  # noqa: PLC0415 - approvals import the clients of clouds
 
@@ -245,22 +244,22 @@ class Migration:
         snapshot: SinkSnapshot | None = None,
         progress: Progress = no_progress,
     ) -> SinkTransactions:
-        """Show the transactions of a Flink job's exactly-once sinks, each with what is to become of it and why.
+        """Return the transactions of a Flink job's exactly-once sinks, each with a decision and its reason.
 
         Args:
             checkpoint: The name of a checkpoint in the migration file, or the path of another one of such a job.
-            topics: Topics to look at beside those that open transactions name.
-            apart_s: The seconds between two looks at the cluster, in which a job that still runs moves.
-            upgrade: Whether to judge the steps to two-phase commit (FLIP-319) as well.
-            snapshot: What the cluster said before; it is not contacted then.
-            progress: Told each step.
+            topics: Topics to search besides those that open transactions name.
+            apart_s: The seconds between two observations of the cluster, in which a running job proceeds.
+            upgrade: Whether to check the steps to two-phase commit (FLIP-319) as well.
+            snapshot: The cluster as read before; it is not contacted then.
+            progress: Called with each step.
 
         Raises:
             ConfigError: The file does not state the cluster that the sink writes to, or its properties cannot be used.
-            UsageError: The checkpoint has no Kafka sink that writes in transactions, or the snapshot is of others.
+            UsageError: The checkpoint has no Kafka sink that writes in transactions, or the snapshot is of other sinks.
             StorageError: The checkpoint cannot be read.
             CheckpointError: It is no checkpoint.
-            ClusterError: The cluster gave no answer.
+            ClusterError: The cluster does not answer.
         """
         return workflow.sink_transactions(
             self.settings,
@@ -275,10 +274,10 @@ class Migration:
     def sink_snapshot(
         self, *checkpoints: str, topics: Sequence[str] = (), apart_s: float = 2, progress: Progress = no_progress
     ) -> SinkSnapshot:
-        """Take down what the cluster of some checkpoints' sinks says of their transactions.
+        """Read the transactions on the cluster of some checkpoints' sinks into a snapshot.
 
-        `transactions` and `Job.draft` take it in the place of the live cluster. Arguments and errors are those of
-        `transactions`; the sinks write to one cluster.
+        `transactions` and `Job.draft` take it instead of the live cluster. Arguments and errors are those of
+        `transactions`; the sinks must write to one cluster.
         """
         return workflow.sink_snapshot(
             self.settings, checkpoints, topics=tuple(topics), apart_s=apart_s, progress=progress
@@ -296,7 +295,7 @@ class Migration:
         heard: Callable[[Cutover], None] = lambda _: None,
         progress: Progress = no_progress,
     ) -> Cutover:
-        """Look whether the old cluster's logs stand still and are on the new cluster; see `workflow.cutover`."""
+        """Watch whether the old logs have stopped growing and are on the new cluster; see `workflow.cutover`."""
         return workflow.cutover(
             self.settings,
             topics=tuple(topics),
@@ -325,21 +324,21 @@ class Migration:
         progress: Progress = no_progress,
         **of_watch: Unpack[OfWatch],
     ) -> Status:
-        """Show how far every job has come, from what is read now; docs/status.md has the table of states.
+        """Return the state of every job, from current readings; docs/status.md has the table of states.
 
         Args:
-            folder: Where comparisons, plans, approvals and receipts lie.
+            folder: The folder with comparisons, plans, approvals and receipts.
             wave: Only the jobs of one wave.
             trust: The `.pub` files of reviewers besides those that the migration file trusts.
-            lag_at_most: Records that a moved job may have left to read and counts as caught up, even if it had fewer.
+            lag_at_most: A moved job with at most this many records to read counts as caught up, even if it had fewer.
             snapshots: The old and the new cluster as read before; no cluster is contacted then.
-            watch: Look again until every job has caught up, and watch the old logs meanwhile.
-            every_s: Seconds between two looks of a watch.
-            records: Whether a watch looks for the copies of the records, with Spark. Without, nothing is MIRRORED.
+            watch: Repeat until every job has caught up, and watch the old logs meanwhile.
+            every_s: Seconds between two observations of a watch.
+            records: Whether a watch searches for the copies of the records, with Spark. Without, nothing is MIRRORED.
             heard: Called with every status.
-            note: Told what cannot be read, in a sentence each.
-            progress: Told each step.
-            of_watch: Of a watch: `still_for_s`, `keep_going`, `heard_logs`; see `OfWatch`.
+            note: Called with a sentence about each thing that cannot be read.
+            progress: Called with each step.
+            of_watch: For a watch: `still_for_s`, `keep_going`, `heard_logs`; see `OfWatch`.
         """
         from offsetwise.api import status_watch  # noqa: PLC0415 - approvals import the clients of clouds
 
@@ -351,5 +350,5 @@ class Migration:
         return status_watch.watch_status(request, every_s=every_s, records=records, heard=heard, note=note, **of_watch)
 
     def reconcile(self, topic: str, *, progress: Progress = no_progress) -> Reconciliation:
-        """Count a whole topic on both clusters, on Spark; see `workflow.reconcile`."""
+        """Count the records of a whole topic on both clusters, on Spark; see `workflow.reconcile`."""
         return workflow.reconcile(self.settings, topic, progress=progress)

@@ -1,4 +1,4 @@
-"""A plan: saved, signed, held against the clusters, applied."""
+"""A plan: save, sign, compare with the clusters, apply."""
 
 from __future__ import annotations
 
@@ -32,23 +32,22 @@ if TYPE_CHECKING:
     from offsetwise.api.migration import Migration
 
 SUFFIX = ".receipt.json"
-"""Of the receipt beside a plan's file."""
+"""The suffix of the receipt in the folder of a plan's file."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """What to write, and every byte of its file: an approval names the digest of exactly these bytes."""
+    """A plan with every byte of its file: an approval names the digest of exactly these bytes."""
 
     document: model.Plan
-    """What the file says."""
+    """The content of the file."""
     content: bytes
     migration: Migration | None = None
     path: Path | None = None
-    """Where it was read or saved."""
+    """The path it was read from or saved to."""
 
     @classmethod
     def of(cls, document: model.Plan, *, migration: Migration | None = None) -> Self:
-        """Return a plan that has just been drafted."""
         return cls(document=document, content=files.dump(document).encode(), migration=migration)
 
     @classmethod
@@ -57,7 +56,7 @@ class Plan:
 
         Args:
             path: The file.
-            migration: The one it was drafted with, without which it can be read and signed only.
+            migration: The migration it was drafted with; without, it can only be read and signed.
 
         Raises:
             FileError: It cannot be read, or is no plan.
@@ -83,7 +82,7 @@ class Plan:
 
     @property
     def confirmation(self) -> str | None:
-        """What whoever approves it has to say, because it cannot be taken back; None where all of it can."""
+        """The text that an approver must confirm because the plan cannot be undone; None if all of it can."""
         return confirmation(self.document)
 
     def sign(
@@ -95,21 +94,23 @@ class Plan:
         confirm: str | None = None,
         accept_unproven: Mapping[model.TopicPartition, str] = MappingProxyType({}),
     ) -> bytes:
-        """Approve or reject exactly this plan; give the approval's file, for `write_approval`.
+        """Approve or reject exactly this plan.
 
         Args:
-            key: The signer's.
-            expires_in: How long the approval is good for.
+            key: The signer's key.
+            expires_in: How long the approval is valid.
             verdict: Approved or rejected.
-            confirm: What shows that the signer knows that it cannot be taken back, for a plan that ends transactions:
-                `confirmation` gives it.
-            accept_unproven: Why each of these positions, named as on the old cluster, may be applied though the records
-                that prove it are gone.
+            confirm: The text of `confirmation`, for a plan that ends transactions, which cannot be undone.
+            accept_unproven: By position on the old cluster, the reason why it may be applied although the records that
+                prove it are gone.
+
+        Returns:
+            The approval's file, for `write_approval`.
 
         Raises:
-            NotApprovedError: The signer drafted or edited the plan, or did not confirm what cannot be taken back.
-            PlanError: A position without a proof; or one is accepted as unproven that may not be.
-            UsageError: A lifetime that cannot be.
+            NotApprovedError: The signer drafted or edited the plan, or did not confirm what cannot be undone.
+            PlanError: A position has no proof; or one must not be accepted as unproven.
+            UsageError: An impossible lifetime.
         """
         if verdict is approval.Verdict.APPROVED:
             self.require_confirmed(confirm)
@@ -126,7 +127,7 @@ class Plan:
         )
 
     def require_confirmed(self, confirm: str | None) -> None:
-        """Go on only if a signer confirmed what cannot be taken back, and nothing else.
+        """Raise unless a signer confirmed exactly what cannot be undone.
 
         Raises:
             NotApprovedError: They did not.
@@ -146,21 +147,21 @@ class Plan:
         )
 
     def drift(self, *, progress: Progress = no_progress) -> tuple[Drift, ...]:
-        """Report what has changed since the plan was drafted; empty where nothing has. Growth of logs is no change.
+        """Return what has changed since the plan was drafted; empty if nothing has. Growth of logs is no change.
 
         Raises:
-            PlanError: The plan is one of another migration.
+            PlanError: The plan belongs to another migration.
             ClusterError: A cluster cannot be read.
         """
         settings = live.settings_of(self.document, self.migration, None)
         return workflow.drift(self.document, settings, progress=progress)
 
     def starting_offsets(self) -> str:
-        """Return the positions as where a new job starts: Spark's `startingOffsets`, or Flink's words."""
+        """Return the positions as starting offsets of a new job: Spark's `startingOffsets`, or Flink's SQL and code."""
         return exports.starting_offsets(self.document)
 
     def consumer_groups_csv(self) -> str:
-        """Return the positions as Kafka's `kafka-consumer-groups --from-file` reads them."""
+        """Return the positions as a file for `kafka-consumer-groups --from-file`."""
         return exports.consumer_groups_csv(self.document)
 
     def operator_patch(
@@ -172,19 +173,19 @@ class Plan:
         servers_env: str = SERVERS_ENV,
         checkpoint_env: str = CHECKPOINT_ENV,
     ) -> str:
-        """Return the patch of a custom resource, as YAML, that makes an operator start the job from what is written.
+        """Return the YAML patch of a custom resource that makes an operator start the job from what the plan writes.
 
         Args:
-            form: `flink-operator` or `spark-operator`, or another one that a target brings.
+            form: `flink-operator` or `spark-operator`, or another one that a target has.
             resource: The name of the FlinkDeployment or SparkApplication.
-            output: Where the plan is applied to, as `apply` takes it and the pods reach it: an absolute path or a URI.
-                None for a plan that is written in place, which has the location itself.
-            servers_env: The environment variable that the job takes its bootstrap servers from.
-            checkpoint_env: The one that a Spark query takes the location of its checkpoint from.
+            output: The output of `apply` as the pods reach it: an absolute path or a URI. None for a plan that is
+                written in place, which has the location itself.
+            servers_env: The environment variable with the job's bootstrap servers.
+            checkpoint_env: The environment variable with the location of a Spark query's checkpoint.
 
         Raises:
-            PlanError: The operator starts no job from what the plan writes; or it is a plan of another migration.
-            UsageError: No output or no migration is given where one is needed; or a name cannot be.
+            PlanError: The operator starts no job from what the plan writes; or the plan belongs to another migration.
+            UsageError: No output or no migration is given although it is needed; or a name is invalid.
         """
         patch, step = choice.patch_for(self.document, form)
         settings = live.settings_of(self.document, self.migration, output)
@@ -236,22 +237,26 @@ class Plan:
         execute: bool = False,
         progress: Progress = no_progress,
     ) -> run.DryRun | Receipt:
-        """Return what the plan would write; with `execute`, write it. The same call again goes on where it ended.
+        """Return what the plan would write; with `execute`, write it. Calling it again continues an earlier call.
 
         Args:
-            output: Where a copy or a file is written, below one of the migration's write roots.
-            receipt: The receipt to write, its journal beside it; `plan.receipt.json` beside `plan.json` by default.
-            approvals: The files of approvals. A dry run needs none; it reads these for positions that they accept as
+            output: The path of a copy or file, below one of the migration's write roots.
+            receipt: The receipt to write, with its journal next to it; by default `plan.receipt.json` next to
+                `plan.json`.
+            approvals: The files of approvals. A dry run needs none; it uses them only for positions that they accept as
                 unproven.
             trust: The `.pub` files of reviewers besides those that the migration file trusts.
             execute: Write.
-            progress: Told each step.
+            progress: Called with each step.
+
+        Returns:
+            A dry run; with `execute`, the receipt.
 
         Raises:
-            NotApprovedError: Nobody trusted has approved exactly this plan.
-            StalePlanError: Something is not as it was reviewed. Nothing was written. A dry run tells it in `failed`.
-            PlanError: The plan is one of another migration.
-            ApplyError: A target could not be written. The message says what stands where now, and how to go on.
+            NotApprovedError: No trusted person has approved exactly this plan.
+            StalePlanError: Something has changed since the review: nothing was written. A dry run has it in `failed`.
+            PlanError: The plan belongs to another migration.
+            ApplyError: A target could not be written. The message has the state of each target, and how to continue.
         """
         order, written = self._order(output), str(self._receipt(receipt))
         tools = live.tools_for(order.migration, progress)
@@ -270,7 +275,7 @@ class Plan:
         approvals: Sequence[str | Path] = (),
         trust: Sequence[str | Path] = (),
     ) -> None:
-        """Go on only if exactly this plan is approved; nothing else is asked, and nothing is contacted.
+        """Raise unless exactly this plan is approved; nothing else is checked, and nothing is contacted.
 
         Args:
             receipt: As for `apply`.
@@ -278,7 +283,7 @@ class Plan:
             trust: The `.pub` files of reviewers besides those that the migration file trusts.
 
         Raises:
-            NotApprovedError: Nobody trusted has approved it. The message tells what an earlier call has written.
+            NotApprovedError: No trusted person has approved it. The message says what an earlier call has written.
         """
         order = self._order(None)
         with run.telling_of_earlier(order, str(self._receipt(receipt))):
@@ -286,10 +291,10 @@ class Plan:
             approval.approved(self.content, self.document, order.approvals, order.policy, datetime.now(UTC))
 
     def require(self, preview: run.DryRun, *, receipt: str | Path | None = None) -> None:
-        """Go on only if a dry run found everything as it was reviewed.
+        """Raise unless a dry run found everything as it was reviewed.
 
         Raises:
-            StalePlanError: Something is not as it was reviewed.
+            StalePlanError: Something has changed since the review.
             ApplyError: Nothing is known to differ, but something could not be read.
         """
         run.require_held(self._order(None), preview, str(self._receipt(receipt)))
@@ -315,7 +320,6 @@ class Plan:
 
 
 def _approved_by(order: run.ApplyOrder, approvals: Sequence[str | Path], trust: Sequence[str | Path]) -> run.ApplyOrder:
-    """Return an order with the approvals that were handed over, and whom to trust."""
     return replace(
         order,
         approvals=tuple(read_approval(Path(path)) for path in approvals),

@@ -1,4 +1,4 @@
-"""The plans of many jobs: read, signed, applied, looked at and taken back together."""
+"""The plans of many jobs: read, sign, apply, verify and roll back together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from offsetwise.api.migration import Migration
 
 TakenBack: TypeAlias = Standings | tuple[model.ReceiptStep, ...]
-"""What taking back one plan came to: a preview; with `execute` its steps."""
+"""The result of rolling back one plan: a preview; with `execute` its steps."""
 
 
 def _ignore(_: object) -> None:
@@ -44,32 +44,31 @@ def _ignore(_: object) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class PlanSet:
-    """Plans of several jobs, in the order in which they are applied, and every byte of the file that names them."""
+    """Plans of several jobs, in the order in which they are applied, with every byte of the file that names them."""
 
     document: model.PlanSet
-    """What the file says."""
+    """The content of the file."""
     content: bytes
     plans: tuple[Plan, ...]
-    """Those that it names, in its order."""
+    """The plans that it names, in its order."""
     migration: Migration | None = None
     path: Path | None = None
-    """Where the file was read or saved; the plans' files are beside it."""
+    """The path the file was read from or saved to; the plans' files are in the same folder."""
 
     @classmethod
     def of(cls, document: model.PlanSet, plans: Sequence[Plan], *, migration: Migration | None = None) -> Self:
-        """Return the set of plans that have just been drafted."""
         return cls(document=document, content=files.dump(document).encode(), plans=tuple(plans), migration=migration)
 
     @classmethod
     def load(cls, path: str | Path, *, migration: Migration | None = None) -> Self:
-        """Read the file of a set, and the plans beside it.
+        """Read the file of a set, and the plans in its folder.
 
         Args:
-            path: The file, or the folder that it is in under the name `plan-set.json`.
-            migration: The one that the plans were drafted with, without which they can be read and signed only.
+            path: The file, or its folder if it is named `plan-set.json`.
+            migration: The migration the plans were drafted with; without, they can only be read and signed.
 
         Raises:
-            FileError: A file cannot be read, or is another plan than the set names: it says which.
+            FileError: A file cannot be read, or is not the plan that the set names; the message has its path.
             PlanError: The set or a plan contradicts itself.
         """
         path = Path(path) / SET_FILE if Path(path).is_dir() else Path(path)
@@ -85,7 +84,9 @@ class PlanSet:
         return cls(document=document, content=content, plans=tuple(plans), migration=migration, path=path)
 
     def save(self, folder: str | Path) -> None:
-        """Write the plans, each to a file of its own, and then the set that names them. None of them may exist yet.
+        """Write the plans, each to a file of its own, and then the set that names them.
+
+        None of the files may exist yet.
 
         Raises:
             FileError: A file exists, or cannot be written.
@@ -109,19 +110,21 @@ class PlanSet:
         verdict: approval.Verdict = approval.Verdict.APPROVED,
         confirm: Sequence[str] = (),
     ) -> bytes:
-        """Approve or reject exactly these plans with one approval; return its file, for `write_approval`.
+        """Approve or reject exactly these plans with one approval.
 
         Args:
-            key: The signer's.
-            expires_in: How long the approval is good for.
+            key: The signer's key.
+            expires_in: How long the approval is valid.
             verdict: Approved or rejected.
-            confirm: What shows that the signer knows that a plan cannot be taken back: the `confirmation` of each.
+            confirm: The `confirmation` of each plan that cannot be undone, which shows that the signer knows that.
+
+        Returns:
+            The approval's file, for `write_approval`.
 
         Raises:
-            NotApprovedError: The signer drafted or edited one of the plans, or did not confirm what cannot be taken
-                back.
+            NotApprovedError: The signer drafted or edited one of the plans, or did not confirm what cannot be undone.
             PlanError: A position of a plan has no proof.
-            UsageError: A lifetime that cannot be.
+            UsageError: An impossible lifetime.
         """
         if verdict is approval.Verdict.APPROVED:
             self._require_confirmed(confirm)
@@ -159,20 +162,20 @@ class PlanSet:
         """Return what each plan would write; with `execute`, write them one after the other; see `Plan.apply`.
 
         Args:
-            output: A folder; each plan that writes a copy or a file gets one of its own in it, named after its job.
+            output: A folder; each plan that writes a copy or file gets a path in it, named after its job.
             approvals: The files of approvals, of the set or of single plans.
             trust: As for `Plan.apply`.
             execute: Write.
-            keep_going: Whether to go on with the other plans after one that fails. A dry run always does.
-            heard: Called with each plan as soon as it is known what came of it.
-            progress: Told each step.
+            keep_going: Whether to continue with the other plans after one that fails. A dry run always does.
+            heard: Called with the outcome of each plan as soon as it is known.
+            progress: Called with each step.
 
         Returns:
             One for each plan that was reached, with its dry run or receipt, or why it failed.
 
         Raises:
-            NotApprovedError: A plan is not approved; nothing was written. With `keep_going` it is a plan that failed.
-            ApplyError: Another process is at work on this set, or its journal cannot be written.
+            NotApprovedError: A plan is not approved: nothing was written. With `keep_going` it is a failed plan.
+            ApplyError: Another process works on this set, or its journal cannot be written.
         """
         members = self._members()
         require_output(members, output)
@@ -196,20 +199,20 @@ class PlanSet:
         heard: Callable[[PlanOutcome[TakenBack]], None] = _ignore,
         progress: Progress = no_progress,
     ) -> tuple[PlanOutcome[TakenBack], ...]:
-        """Return what stands where plans of the set were applied; with `execute`, put back what stood there before.
+        """Return the state of the targets of applied plans; with `execute`, restore what was there before.
 
-        The plan that was applied last comes first. Plans that nobody has begun to apply are left out.
+        The last applied plan comes first. Plans that were not applied are left out.
 
         Args:
-            approvals: As for `Receipt.rollback`, which is done with each.
+            approvals: As for `Receipt.rollback`, which is called for each plan.
             trust: Likewise.
-            execute: Take back.
-            keep_going: Whether to go on with the other plans after one that fails. A preview always does.
-            heard: Called with each plan as soon as it is known what came of it.
-            progress: Told each step.
+            execute: Roll back.
+            keep_going: Whether to continue with the other plans after one that fails. A preview always does.
+            heard: Called with the outcome of each plan as soon as it is known.
+            progress: Called with each step.
 
         Raises:
-            ApplyError: Another process is at work on this set, or its journal cannot be written.
+            ApplyError: Another process works on this set, or its journal cannot be written.
         """
         call = {"approvals": approvals, "trust": trust, "progress": progress, "execute": execute}
 
@@ -221,19 +224,19 @@ class PlanSet:
         if not execute or not any(member.is_begun for member in self._members()):
             return one_by_one(steps(events_of(self._journal_path, self.digest)), keep_going=True, heard=heard)
         with self._journal(progress) as (journal, time):
-            # Looked at again: whoever held the journal before may have applied more.
+            # Read again: the previous holder of the journal may have applied more.
             running = [recorded(step, SetAction.ROLLBACK, journal, time) for step in steps(tuple(journal.events))]
             return one_by_one(running, keep_going=keep_going, heard=heard)
 
     def verify(
         self, *, heard: Callable[[PlanOutcome[model.Verification]], None] = _ignore
     ) -> tuple[PlanOutcome[model.Verification], ...]:
-        """Look whether every target of every plan stands as planned; of a plan that was not applied, that is the error.
+        """Verify every target of every plan; for a plan that was not applied, that is the error.
 
-        The new cluster is read once for all of them, where a target is a group on it.
+        The new cluster is read once for all of them, if a target is a group on it.
 
         Args:
-            heard: Called with each plan as soon as it was looked at.
+            heard: Called with the outcome of each plan.
 
         Raises:
             UsageError: The set is not saved.
@@ -248,7 +251,7 @@ class PlanSet:
         return one_by_one(steps, keep_going=True, heard=heard)
 
     def _readers(self) -> live.LiveReaders | None:
-        """Return what reads the new cluster once for all plans; None where the set has no migration."""
+        """Return readers that read the new cluster once for all plans; None if the set has no migration."""
         if self.migration is None:
             return None
         documents = [plan.document for plan in self.plans]
@@ -261,11 +264,11 @@ class PlanSet:
     def drift(
         self, *, heard: Callable[[PlanOutcome[tuple[Drift, ...]]], None] = _ignore, progress: Progress = no_progress
     ) -> tuple[PlanOutcome[tuple[Drift, ...]], ...]:
-        """Report what has changed since each plan was drafted. Each cluster is read once for all of them.
+        """Return what has changed since each plan was drafted. Each cluster is read once for all of them.
 
         Args:
-            heard: Called with each plan as soon as it was looked at.
-            progress: Told each step.
+            heard: Called with the outcome of each plan.
+            progress: Called with each step.
 
         Raises:
             ClusterError: A cluster cannot be read at all.
@@ -300,7 +303,7 @@ class PlanSet:
 
     @contextmanager
     def _journal(self, progress: Progress) -> Iterator[tuple[SetJournal, Callable[[], str]]]:
-        """Yield the journal of the set, held by this process, and what tells the time."""
+        """Yield the journal of the set, locked by this process, and a function that returns the time."""
         tools = live.tools_for(live.settings_of(self.plans[0].document, self.migration, None), progress)
         with SetJournal.open(self._journal_path, digest=self.digest, begun_at=tools.time(), disk=tools.disk) as journal:
             yield journal, tools.time

@@ -1,4 +1,4 @@
-"""The clusters, checkpoints and files of a migration, read live."""
+"""Live readers of the clusters, checkpoints and files of a migration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ class LiveReaders:
     progress: Progress = no_progress
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
-        """Read a cluster."""
         return read_cluster(self.migration, side, topics=topics, groups=groups, mirror=False, progress=self.progress)
 
     def checkpoint(self, uri: str) -> Checkpoint:
@@ -43,15 +42,15 @@ class LiveReaders:
     def with_times(self, uri: str) -> CheckpointReading:
         """Read a checkpoint or a copy inside the migration's roots, with the times of its files.
 
-        Of the folder of a job that retains checkpoints it is the newest of them.
+        For the folder of a job that retains checkpoints, it is the newest of them.
         """
         return read_with_times(uri, roots=self._roots, newest=True)
 
     def begun_checkpoint(self, stated: str | None) -> str | None:
-        """Return the checkpoint that a job makes once it is moved; None where the job has made none yet.
+        """Return the checkpoint of the moved job; None if the job has written none yet.
 
         Args:
-            stated: Where the migration file says that it will be, which is an empty folder, or none, until then.
+            stated: Its location in the migration file, which is an empty or missing folder until then.
         """
         if stated is None or is_live(stated):
             return stated
@@ -62,24 +61,19 @@ class LiveReaders:
         except MissingError:
             return None
         except StorageError:
-            return stated  # reading it says why it cannot be read
+            return stated  # reading it reports why it cannot be read
 
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
-        """Read files of a folder."""
         read = open_tree(folder, roots=self._roots).for_large_files().read_many(dict.fromkeys(paths))
         return {path: data for path, data in read.items() if isinstance(data, bytes)}
 
     def digests(self, checkpoint: Checkpoint, paths: tuple[str, ...]) -> Mapping[str, str]:
-        """Read the SHA-256 of files of a checkpoint."""
         return digests(self.migration, checkpoint, paths)
 
     def transactions(self, plan: Plan) -> SinkTransactions:
-        """Look twice at the transactions of the job's sinks."""
         return transactions_of(self.migration, plan, progress=self.progress)
 
     def cutover(self, plan: Plan) -> Cutover:
-        """Watch the old logs of a plan's topics."""
-
         def heard(cutover: Cutover) -> None:
             still_ms = min((row.still_ms for row in cutover.partitions), default=0)
             step = f"watch the old logs stand still for {duration(cutover.still_for_ms)}"
@@ -88,7 +82,6 @@ class LiveReaders:
         return cutover(self.migration, plan=(plan, None), heard=heard, progress=self.progress)
 
     def stretches(self, side: Cluster, requests: Sequence[Stretch], *, salt: bytes) -> Sequence[ReadStretch]:
-        """Read the records around places of a stream again."""
         step = f"read the records around {len(requests):,} positions of the {side} cluster again"
         self.progress(step, 0, 1)
         stretches = read_again(self.migration, side, requests, salt=salt)
@@ -98,7 +91,6 @@ class LiveReaders:
     def records(
         self, side: Cluster, positions: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
-        """Read single records, on Spark."""
         from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - as above
         from offsetwise.pipeline.single_records import read_places  # noqa: PLC0415 - PySpark takes half a second
 
@@ -116,11 +108,9 @@ class LiveReaders:
 
     @property
     def target(self) -> ClusterConfig:
-        """How the new cluster is reached."""
         return self.migration.target
 
     def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
-        """Read what became of transactions."""
         config = self.migration.named(cluster)
         return transactions_reader(config).read_ends(config, transactions)
 
@@ -131,13 +121,12 @@ class LiveReaders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedReaders(LiveReaders):
-    """Answers from one reading of the new cluster what is in it; reads everything else."""
+    """Answers from one reading of the new cluster if it has the topics and groups; reads everything else."""
 
     new: Callable[[], Snapshot]
-    """Returns the reading; called when the cluster is first asked for."""
+    """Returns the reading; called at the first use of the cluster."""
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
-        """Return the reading, where it has the topics and groups."""
         if side is Cluster.NEW:
             new = self.new()
             if {topic.name for topic in new.topics} >= {*topics} and {group.name for group in new.groups} >= {*groups}:

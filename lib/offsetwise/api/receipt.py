@@ -1,4 +1,4 @@
-"""What a plan wrote: look at it, and take it back."""
+"""What a plan wrote: verify it, and roll it back."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The file that applying a plan wrote, or its journal. It is read when it is used, and not believed."""
+    """The receipt of a plan, or its journal. The file is read at each use, and not trusted by itself."""
 
     path: str | Path
     migration: Migration | None = None
-    """The one it was applied with; none is needed of a plan that repairs and moves nothing."""
+    """The migration it was applied with; not needed for a plan that repairs and moves nothing."""
     plan: bytes | None = None
-    """The plan's file: for a journal, or where the plan was approved in another form than `Plan.save` writes."""
+    """The plan's file: for a journal, or if the bytes of the plan differ from those that `Plan.save` writes."""
     already: tuple[SeenPlace, ...] = ()
-    """What is at each target, where an earlier call had written everything."""
+    """The current state of each target, if an earlier call had written everything."""
 
     @property
     def document(self) -> model.Receipt:
-        """What the file says. Whether its plan was approved is not asked.
+        """The content of the file. Approvals are not checked.
 
         Raises:
-            FileError: It cannot be read, is no receipt, or says something else than the plan that it names.
+            FileError: It cannot be read, is no receipt, or contradicts the plan that it names.
         """
         return read_receipt(str(self.path), self.plan)
 
     def verify(
         self, *, checkpoint: str | None = None, job: str | None = None, readers: live.LiveReaders | None = None
     ) -> model.Verification:
-        """Look whether every target stands as planned, and where the job began.
+        """Verify whether every target is as planned, and where the job began.
 
         Args:
-            checkpoint: A checkpoint that the new job made, for a `startingOffsets` file or a savepoint; None for the
-                one that the migration file names as `new_checkpoint`, as soon as it is there.
-            job: The address of the running job, which is asked what it began from: of Flink `http://HOST:PORT/jobs/ID`
-                or the job's page, of Kafka Connect `http://HOST:PORT/connectors/NAME`, of Spark the application's page
-                or its event log. The migration file says how to sign on there.
-            readers: What reads the clusters, checkpoints and files; None for what the migration names, read anew.
+            checkpoint: A checkpoint of the new job, for a `startingOffsets` file or a savepoint; None for the
+                `new_checkpoint` of the migration file, as soon as it exists.
+            job: The address of the running job, to ask what it began from: of Flink `http://HOST:PORT/jobs/ID` or the
+                job's page, of Kafka Connect `http://HOST:PORT/connectors/NAME`, of Spark the application's page or its
+                event log. The migration file has the credentials.
+            readers: Read clusters, checkpoints and files; None for live readers of the migration.
 
         Raises:
             FileError: The receipt cannot be read.
-            UsageError: `job` is no address, or the receipt has no target that jobs are asked about.
-            SecretError: What signs on at the job's address leads nowhere.
+            UsageError: `job` is no address, or the receipt has no target whose jobs can be asked.
+            SecretError: A secret for signing on at the job's address cannot be resolved.
         """
         now, read = time_of(datetime.now(UTC)), self.document
         settings = live.settings_of(read.plan, self.migration, read.steps[0].place)
@@ -99,21 +99,21 @@ class Receipt:
         execute: bool = False,
         progress: Progress = no_progress,
     ) -> reversal.Standings | tuple[model.ReceiptStep, ...]:
-        """Return what stands where the plan was applied; with `execute`, put back what stood there before.
+        """Return the state of the targets; with `execute`, restore what was there before.
 
         Args:
             approvals: The files of approvals besides those in the receipt.
             trust: The `.pub` files of reviewers besides those that the migration file trusts.
-            execute: Take back.
-            progress: Told each step.
+            execute: Roll back.
+            progress: Called with each step.
 
         Returns:
-            A preview; with `execute` the steps, of which one that is not `undone` could not be taken back whole.
+            A preview; with `execute` the steps. A step that is not `undone` could not be undone completely.
 
         Raises:
             FileError: Neither a receipt nor a journal, or it does not agree with the plan.
-            NotApprovedError: Nobody trusted has approved exactly this plan.
-            ApplyError: A step could not be taken back, or a journal without its plan.
+            NotApprovedError: No trusted person has approved exactly this plan.
+            ApplyError: A step could not be undone, or a journal without its plan.
         """
         settings = self.migration.settings if self.migration is not None else self._alone()
         order = reversal.BackOrder(
@@ -127,7 +127,7 @@ class Receipt:
         return take(order, live.tools_for(settings, progress))
 
     def _alone(self) -> config.Migration:
-        """Return what a plan is taken back with that is of no migration."""
+        """Return the settings for a plan that belongs to no migration."""
         if not str(self.path).endswith(SUFFIX) or self.plan is None:
             read = self.document
             return live.settings_of(read.plan, None, read.steps[0].place)
@@ -137,7 +137,7 @@ class Receipt:
 
 
 def _stated(plan: model.Plan, migration: config.Migration) -> str | None:
-    """Return the checkpoint that the job of a plan makes once it is moved, as a migration file names it."""
+    """Return the checkpoint of a plan's moved job, as stated in the migration file."""
     read = plan.requirements.checkpoint
     named = () if read is None else (checkpoint for checkpoint in migration.checkpoints if checkpoint.uri == read.uri)
     return next((checkpoint.job.new_checkpoint for checkpoint in named), None)

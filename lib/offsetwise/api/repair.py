@@ -1,4 +1,4 @@
-"""A repaired copy of a checkpoint without a migration: nothing is asked of a cluster."""
+"""Draft a repaired copy of a checkpoint without a migration or a cluster."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def repair(
     editors: Sequence[str] = (),
     settings: Mapping[str, object] | None = None,
 ) -> Plan:
-    """Draft a plan of a repaired copy of a checkpoint. No cluster is asked, and no position is moved.
+    """Draft a plan of a repaired copy of a checkpoint. No cluster is read, and no position is moved.
 
     Args:
         checkpoint: The folder: a path, or a URI of any file system that checkpoints are read from.
-        kind: `drop-pending-batch`, `remove-damaged-commit`, `drop-batch-after-gap`, `restore-topic`,
-            `restore-metadata` or `rebuild-shard-commit`.
+        kind: `drop-pending-batch`, `remove-damaged-commit`, `drop-batch-after-gap`, `restore-topic`, `restore-metadata`
+            or `rebuild-shard-commit`.
         author: Who drafts it. Recorded, not verified; barred from approving.
         editors: Who edited an earlier version; barred too.
-        settings: What the kind takes, by key: `{"topic": "orders"}`.
+        settings: The settings of the kind, by key: `{"topic": "orders"}`.
 
     Raises:
         UsageError: There is no such kind of repair.
-        PlanError: The checkpoint does not fit it (REPAIR_REFUSED), or a setting is not one that it takes.
+        PlanError: The checkpoint does not fit it (REPAIR_REFUSED), or a setting is unknown.
         StorageError: The checkpoint cannot be read.
         CheckpointError: It is none.
     """

@@ -1,4 +1,4 @@
-"""One plan of a set among its files: where its receipt, its journal and its output are."""
+"""One plan of a set with the paths of its receipt, its journal and its output."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _FIRST_BYTES: Final = 64 * 1024
 """Far more than the first line of a journal has."""
 _UNUSUAL: Final = re.compile(r"[^a-zA-Z0-9._-]+")
 Written: TypeAlias = run.DryRun | Receipt
-"""What applying one plan came to: its dry run; with `execute` its receipt."""
+"""The result of applying one plan: its dry run; with `execute` its receipt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One plan of a set that has files."""
+    """One plan of a saved set."""
 
     entry: model.PlanOfSet
     plan: Plan
     receipt: Path
-    """Where its receipt is, or will be."""
+    """The path of its receipt, which may not exist yet."""
 
     @property
     def takes_output(self) -> bool:
-        """Whether it writes a copy or a file."""
         return any(target_type(target.kind).where is Where.OUTPUT for target in self.plan.document.targets)
 
     def output(self, folder: str | Path | None) -> str | None:
-        """Return where its copy or file is written; None where it writes none.
+        """Return the path of its copy or file; None if it writes none.
 
-        A name that only some file systems take is replaced, and ends with the beginning of its SHA-256.
+        Characters that only some file systems allow are replaced, and the name then ends with the beginning of its
+        SHA-256.
         """
         if folder is None or not self.takes_output:
             return None
@@ -58,33 +58,30 @@ class Member:
 
     @property
     def journal(self) -> str:
-        """Where its journal is, or will be."""
         return f"{self.receipt}{SUFFIX}"
 
     @property
     def is_begun(self) -> bool:
         """Whether something of it may have been written.
 
-        A journal without a whole line was torn by a crash before anything had begun.
+        A journal without a complete line was torn by a crash before anything had begun.
         """
         return os.path.lexists(self.receipt) or (os.path.lexists(self.journal) and _has_line(self.journal))
 
     @property
     def written(self) -> Receipt:
-        """What its rollback goes by: the receipt, or the journal where it ended before that."""
+        """What its rollback uses: the receipt, or the journal if it ended before that."""
         path = self.receipt if os.path.lexists(self.receipt) else self.journal
         return Receipt(path, self.plan.migration, plan=self.plan.content)
 
     def step(self, run_it: Callable[[], _T]) -> PlanStep[_T]:
-        """Return what is to be done with it."""
         return PlanStep(job=self.entry.job, plan=self.entry.digest, run=run_it)
 
     def writing(self, **call: Any) -> PlanStep[Written]:
-        """Return its application."""
         return self.step(partial(self.plan.apply, execute=True, **call))
 
     def tried(self, **call: Any) -> PlanOutcome[Written]:
-        """Try it, and hold against it what would keep it from being applied."""
+        """Return its dry run, with an error if it could not be applied."""
         result = None
         try:
             result = self.plan.apply(**call)
@@ -95,7 +92,7 @@ class Member:
 
 
 def _has_line(path: str) -> bool:
-    """Return whether a file has a whole line; of one that cannot be read, yes: whoever goes on with it says why."""
+    """Return whether a file has a complete line; True if it is unreadable, so that its next reader reports why."""
     try:
         return b"\n" in regular_files.read_named(path, _FIRST_BYTES)
     except OSError:
@@ -108,7 +105,7 @@ def try_each(
     heard: Callable[[PlanOutcome[Written]], None],
     **call: Any,
 ) -> tuple[PlanOutcome[Written], ...]:
-    """Make a dry run of each plan, whatever comes of the others; see `PlanSet.apply`."""
+    """Run a dry run of each plan, whatever the results of the others; see `PlanSet.apply`."""
     outcomes = []
     for member in members:
         outcomes.append(member.tried(output=member.output(folder), **call))
@@ -117,10 +114,10 @@ def try_each(
 
 
 def require_output(members: Iterable[Member], output: str | Path | None) -> None:
-    """Refuse to go on without a folder where one of the plans writes a copy or a file.
+    """Raise if there is no output folder although a plan writes a copy or file.
 
     Raises:
-        UsageError: One does.
+        UsageError: A plan does.
     """
     writing = next((member for member in members if member.takes_output), None)
     if output is None and writing is not None:
@@ -133,7 +130,7 @@ def require_output(members: Iterable[Member], output: str | Path | None) -> None
 
 
 def require_approved(members: Iterable[Member], approvals: Sequence[str | Path], trust: Sequence[str | Path]) -> None:
-    """Ask for the approval of every plan before the first one is written.
+    """Raise unless every plan is approved, before the first one is written.
 
     Raises:
         NotApprovedError: One of them is not approved; the message says which.

@@ -1,4 +1,4 @@
-"""How far every job of a migration has come, read from its clusters, checkpoints and folder."""
+"""The state of every job of a migration, read from its clusters, checkpoints and folder."""
 
 from __future__ import annotations
 
@@ -45,59 +45,54 @@ _FOR_EVER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusRequest:
-    """What is asked."""
-
     migration: Migration
     path: Path | None = None
-    """The migration file, which a watch reads again where it has changed."""
+    """The migration file, which a watch reads again if it has changed."""
     folder: Path | None = None
-    """Where comparisons, plans, approvals and receipts lie; None for nowhere."""
+    """The folder with comparisons, plans, approvals and receipts; None if there is none."""
     wave: str | None = None
     """Only the jobs of one wave."""
     trust: tuple[Path, ...] = ()
     """The keys of reviewers besides those that the migration file trusts."""
     lag_at_most: int = 0
-    """Records that a job may have left to read and counts as caught up."""
+    """A job with at most this many records to read counts as caught up."""
     cutover: Cutover | None = None
-    """What looks at the old logs have shown; None for what lies in the folder."""
+    """The observations of the old logs; None to use those in the folder."""
     snapshots: tuple[Snapshot, Snapshot] | None = None
     """The old and the new cluster as read before, instead of the live ones."""
 
     @property
     def file(self) -> str:
-        """The migration file, as commands name it."""
         return str(self.path or "migration.yaml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReading:
-    """What one reading has shown."""
-
     status: Status
     unread: tuple[str, ...]
-    """What of the folder could not be read, in a sentence each."""
+    """The files of the folder that could not be read, a sentence each."""
     topics: frozenset[str]
     """The topics of the old cluster that the jobs read, as far as their positions could be read."""
 
 
 def read_status(request: StatusRequest, *, progress: Progress = no_progress) -> StatusReading:
-    """Read how far every job has come: each cluster for all jobs together.
+    """Read the state of every job, with one reading of each cluster for all jobs.
 
     Args:
-        request: What is asked.
-        progress: Told each step.
+        request: The request.
+        progress: Called with each step.
 
     Raises:
-        ClusterError: A cluster gives no answer, or both are one.
-        ConfigError: The migration file names no job, or no such wave.
+        ClusterError: A cluster does not answer, or both are the same.
+        ConfigError: The migration file has no job, or no such wave.
         FileError: The folder cannot be read.
-        NotApprovedError: A key that is trusted cannot be read.
+        NotApprovedError: A trusted key cannot be read.
     """
     return _StatusReading(request, progress).status()
 
 
 class _StatusReading:
-    """One reading of everything that shows how far the jobs of a migration have come."""
+    """One reading of all evidence for the states of a migration's jobs."""
 
     def __init__(self, request: StatusRequest, progress: Progress) -> None:
         migration = request.migration
@@ -135,7 +130,6 @@ class _StatusReading:
         return round(self.now.timestamp() * 1000)
 
     def status(self) -> StatusReading:
-        """Put together how far every job has come."""
         rules = Rules(migration=self.request.file, now_ms=self.now_ms, lag_at_most=self.request.lag_at_most)
         by_job = {job: status_of(self._evidence(job), rules) for job in self.jobs}
         caught_up = {
@@ -171,7 +165,7 @@ class _StatusReading:
         return frozenset(topic for scene in scenes for topic in scene.subject.topics(scene.old))
 
     def _waves_of(self) -> Mapping[Subject, tuple[str, ...]]:
-        """Return the names of the waves that name each job, in the order in which they begin."""
+        """Return the names of the waves of each job, in the order in which they begin."""
         results: dict[Subject, tuple[str, ...]] = dict.fromkeys(self.jobs, ())
         for wave in self.waves:
             for job in self.migration.wave(wave.name).jobs_of(self.jobs):
@@ -179,7 +173,6 @@ class _StatusReading:
         return results
 
     def _plans(self) -> Mapping[Subject, Sequence[PlanFile]]:
-        """Return the plans of the folder by their jobs; plans of other migrations are left out."""
         names = {("checkpoint", config.uri): config.name for config in self.migration.checkpoints}
         plans: dict[Subject, list[PlanFile]] = {}
         for plan in self.folder.plans:
@@ -271,7 +264,6 @@ def _caught_up(jobs: Sequence[JobStatus]) -> tuple[int, int]:
 
 
 def _waiting(job: JobStatus, waits: Mapping[str, tuple[str, ...]]) -> JobStatus:
-    """Return a job with what its wave waits for, unless it has been moved."""
     if job.state in _MOVED:
         return job
     return replace(job, waits_for=waits.get(job.wave or "", ()))
@@ -281,7 +273,7 @@ _MOVED: Final = frozenset({JobState.APPLIED, JobState.STARTED, JobState.CAUGHT_U
 
 
 def _retention(old: Snapshot, new: Snapshot, copies: Mapping[str, str]) -> Mapping[str, int]:
-    """Return the shorter `retention.ms` of each topic and its copy; one that keeps records for ever is left out."""
+    """Return the shorter `retention.ms` of each topic and its copy, without those that keep records for ever."""
     retention_ms = {
         (side, topic.name): int(dict(topic.config).get("retention.ms", _FOR_EVER))
         for side, snapshot in ((Cluster.OLD, old), (Cluster.NEW, new))

@@ -1,4 +1,4 @@
-"""Looks at a migration until every job has caught up, with the old logs watched beside."""
+"""Watch a migration until every job has caught up, and its old logs meanwhile."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from offsetwise.progress import Progress, no_progress
 from offsetwise.workflow.cutting_over import watch_logs
 
 Notes = Callable[[str], None]
-"""Takes sentences."""
+"""Called with sentences."""
 
 
 class OfWatch(TypedDict, total=False):
-    """What a watch is told beside how often it looks."""
+    """Options of a watch besides its interval."""
 
     still_for_s: float | None
-    """How long an old log has to stand still, in seconds; 60 unless told."""
+    """How long an old log must not have grown, in seconds; 60 by default."""
     keep_going: bool
-    """Whether to look on although another thing than its plan stands at a target."""
+    """Whether to continue although a target differs from its plan."""
     heard_logs: Callable[[Cutover], None]
-    """Called before a status with what looks at the old logs have shown, where that is new."""
+    """Called before a status with the observations of the old logs, if they are new."""
 
 
 def requested(
@@ -42,7 +42,6 @@ def requested(
     lag_at_most: int,
     snapshots: tuple[Snapshot, Snapshot] | None,
 ) -> StatusRequest:
-    """Put together what is asked; see `Migration.status`."""
     return StatusRequest(
         migration=settings,
         path=path,
@@ -57,7 +56,6 @@ def requested(
 def read_once(
     request: StatusRequest, heard: Callable[[Status], None], note: Notes, progress: Progress = no_progress
 ) -> StatusReading:
-    """Read the status once; see `read_status`."""
     read = read_status(request, progress=progress)
     for sentence in read.unread:
         note(sentence)
@@ -77,21 +75,21 @@ def watch_status(
     heard_logs: Callable[[Cutover], None] = lambda _: None,
     wait: Callable[[float], object] = time.sleep,
 ) -> Status:
-    """Look again and again until every job has caught up, or another thing than its plan stands at a target.
+    """Read the status repeatedly until every job has caught up, or a target differs from its plan.
 
     Args:
-        request: What is asked.
-        every_s: Seconds between two looks.
-        records: Whether the copies of the old logs' records are looked for, with Spark.
+        request: The request.
+        every_s: Seconds between two readings.
+        records: Whether to search for the copies of the old logs' records, with Spark.
         heard: Called with every status.
-        note: Told what cannot be read, each sentence once until it changes.
-        still_for_s: How long an old log has to stand still, in seconds; None for 60.
-        keep_going: Whether to look on although another thing than its plan stands at a target.
-        heard_logs: Called before a status with what looks at the old logs have shown, where that is new.
-        wait: Lets so many seconds pass.
+        note: Called with a sentence about each thing that cannot be read, once until it changes.
+        still_for_s: How long an old log must not have grown, in seconds; None for 60.
+        keep_going: Whether to continue although a target differs from its plan.
+        heard_logs: Called before a status with the observations of the old logs, if they are new.
+        wait: Waits for a number of seconds.
 
     Raises:
-        OffsetwiseError: The first look cannot be taken; a later one that cannot is a note.
+        OffsetwiseError: The first reading fails; a later failure is a note.
     """
     once, file = _EachOnce(note), _MigrationFile(request)
     logs = _OldLogs(records=records, note=once, still_for_s=still_for_s)
@@ -108,7 +106,7 @@ def watch_status(
 
 
 class _EachOnce:
-    """Passes on a sentence that was not the last of its kind: a cluster that is away is named once, not every 5 s."""
+    """Passes on a sentence unless it was among the last: an unreachable cluster is reported once, not every 5 s."""
 
     def __init__(self, note: Notes) -> None:
         self._note, self._noted = note, set[str]()
@@ -128,10 +126,10 @@ class _MigrationFile:
         self._version = self._version_now()
 
     def read(self) -> Migration:
-        """Return what it says, read again if it has changed since it was last read.
+        """Return its content, read again if it has changed since it was last read.
 
         Raises:
-            OffsetwiseError: It cannot be used as it stands now; until it changes again, what was read last counts.
+            OffsetwiseError: It cannot be used now; until it changes again, the last content counts.
         """
         version = self._version_now()
         if self._path is not None and version != self._version:
@@ -150,7 +148,7 @@ class _MigrationFile:
 
 
 class _OldLogs:
-    """Watches the old logs in a thread of its own: looking for copies takes Spark longer than a look may take."""
+    """Watches the old logs in a thread: searching for copies takes Spark longer than a reading may take."""
 
     def __init__(self, *, records: bool, note: Notes, still_for_s: float | None) -> None:
         self._records, self._note, self._still_for_s = records, note, still_for_s
@@ -161,19 +159,19 @@ class _OldLogs:
     def follow(self, migration: Migration, topics: frozenset[str]) -> None:
         """Watch the logs of topics until others are to be watched, or the process ends.
 
-        Another job, or another path of one, changes nothing about a log: the watch of it goes on.
+        Another job, or another path of one, changes nothing about a log: its watch continues.
         """
         of_jobs = ("checkpoint_roots", "checkpoints", "groups", "waves")
         clusters = migration.model_copy(update=dict.fromkeys(of_jobs, ()))
         if self._followed is not None and self._followed[0] == clusters:
-            topics |= self._followed[1]  # a job that cannot be read for a moment still reads its topics
+            topics |= self._followed[1]  # a job that is unreadable for a moment still reads its topics
         if topics and self._followed != (clusters, topics):
             self._followed = clusters, topics
             arguments = (clusters, topics)
             threading.Thread(target=self._run, args=arguments, name="offsetwise-old-logs", daemon=True).start()
 
     def newest(self, heard: Callable[[Cutover], None]) -> Cutover | None:
-        """Return what was seen, and hand it on where it is new."""
+        """Return the newest observation, after passing it on if it is new."""
         newest = self._newest
         if newest is not None and newest is not self._reported:
             heard(newest)
@@ -201,4 +199,4 @@ class _OldLogs:
 
 
 class _OthersFollowedError(Exception):
-    """Ends the watch of topics in whose place others are watched."""
+    """Ends the watch of topics, because others are watched instead."""

@@ -1,7 +1,7 @@
 """The folder of a migration: the comparisons, plans, approvals and receipts that commands have written there.
 
-`draft --wave NAME --out FOLDER/NAME` makes a folder of its own for each set of plans, and the state of a migration is
-about all of them: those below the folder are read too.
+`draft --wave NAME --out FOLDER/NAME` creates a subfolder for each set of plans, and the state of a migration depends on
+all of them, so these are read too.
 """
 
 from __future__ import annotations
@@ -26,48 +26,45 @@ from offsetwise.plan.sets.file import SET_FILE
 
 MOST_FILES: Final = 20_000
 _READ: Final = (".json", SUFFIX, ".approval")
-"""How the names of files end that are looked at."""
+"""The suffixes of the files that are read."""
 _HEADER: Final = re.compile(rb'"format": ?"offsetwise/([a-z-]+)"')
 _ENVELOPE: Final = re.compile(rb'"payloadType": ?"application/vnd\.offsetwise')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """A plan in the folder."""
-
     path: str
     content: bytes
     document: Plan
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file, hex."""
         return digest(self.content)
 
 
 @dataclass(slots=True, kw_only=True)
 class WorkingFolder:
-    """What lies in a folder; what cannot be read is named and stops nobody."""
+    """The content of a folder; unreadable files are listed and do not stop the reading."""
 
     path: Path
     comparisons: dict[str, ComparedJob] = field(default_factory=dict)
-    """By `checkpoint NAME` or `group NAME`, the newest of those in the summaries that `compare --out` wrote."""
+    """By `checkpoint NAME` or `group NAME`, the newest in the summaries that `compare --out` wrote."""
     compared_in: dict[str, Path] = field(default_factory=dict)
-    """By the same names, the folder that its comparison is in."""
+    """By the same names, the folder with the comparison."""
     plans: list[PlanFile] = field(default_factory=list)
     approvals: list[ApprovalFile] = field(default_factory=list)
     receipts: dict[str, tuple[str, Receipt]] = field(default_factory=dict)
-    """By the plan's digest: the receipt's path, and what it says."""
+    """By the plan's digest: the receipt's path, and its content."""
     journals: dict[str, tuple[str, Recorded]] = field(default_factory=dict)
-    """By the plan's digest, likewise; the path is that of the receipt that the journal is of."""
+    """By the plan's digest, likewise; the path is that of the receipt that the journal belongs to."""
     cutover: Cutover | None = None
     """The newest one."""
     unread: list[str] = field(default_factory=list)
-    """Files that cannot be used, in a sentence each."""
+    """Files that cannot be used, a sentence each."""
 
 
 def read_folder(path: Path) -> WorkingFolder:
-    """Read everything of ours that lies directly in a folder, or in a folder of it that has a set of plans.
+    """Read all our files that are directly in a folder, or in a subfolder with a set of plans.
 
     Raises:
         FileError: It is no folder, cannot be read, or has too many files.
@@ -106,9 +103,8 @@ def _files(path: Path, unread: list[str]) -> Sequence[Path]:
 
 
 def _add(folder: WorkingFolder, file: Path) -> None:
-    """Read one file, if it is one of those that show how far a job has come."""
     if file.name == f"{SET_FILE}{SUFFIX}":
-        return  # each plan of a set has a journal of its own, which says how far it is
+        return  # each plan of a set has its own journal with its progress
     if file.name.endswith(SUFFIX):
         recorded = read_journal(str(file))
         folder.journals[recorded.digest] = str(file).removesuffix(SUFFIX), recorded

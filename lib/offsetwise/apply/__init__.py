@@ -1,1 +1,1 @@
-"""Everything that writes to the world: one writer per kind of target, a journal, and one narrow seam to the disk."""
+"""Write plans: one writer for each kind of target, a journal, and a single interface to the local disk."""

@@ -1,4 +1,4 @@
-"""A copy of a checkpoint or savepoint: how it is made, and what it is called before it is made and in the receipt."""
+"""Copies of a checkpoint or savepoint: how they are written, previewed and recorded in the receipt."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def step_of_copy(plan: Plan, target: Target, path: str, edits: Edits) -> Receipt
 
 
 def copy_at_rest(source: str, folder: str, edits: Edits, context: Context, *, path: str, links: str) -> None:
-    """Fill an empty folder with a copy, and refuse it if somebody wrote to the source meanwhile.
+    """Fill an empty folder with a copy, and raise if the source changes meanwhile.
 
     Args:
         source: The folder to copy.
-        folder: Where the copy is built.
-        edits: Files that get other bytes, and files that are left out.
-        context: The disk, and how old the source's temporary files must be.
-        path: Where the copy will stand, for the message.
-        links: How the paths of files begin that their engine never edits in place: they are hard links where the file
-            system can.
+        folder: The folder in which the copy is built.
+        edits: Files with new content, and files that are left out.
+        context: The disk, and the minimum age of temporary files in the source.
+        path: The final path of the copy, for messages.
+        links: The prefix of paths whose files the engine never edits in place: they become hard links if the file
+            system allows.
 
     Raises:
         RunningQueryError: The source has changed, or seems to be written to.
         OutputError: Something in it is neither a file nor a folder.
-        OSError: The disk refuses.
+        OSError: The disk returns an error.
     """
     before = scan_stopped(source, young_s=context.young_s)
     _copy(source, before, folder, edits, disk=context.disk, links=links)
@@ -61,7 +61,7 @@ def copy_at_rest(source: str, folder: str, edits: Edits, context: Context, *, pa
 
 
 def _facts(tree: Tree) -> dict[str, tuple[int, int, int]]:
-    # A link made meanwhile changes how many names a file has, and thereby its ctime, so that is not compared.
+    # A hard link that is created meanwhile changes the link count and so the ctime; ctime is not compared.
     return {
         path: (stat.st_ino, 0 if path.endswith("/") else stat.st_size, stat.st_mtime_ns) for path, stat in tree.items()
     }
@@ -103,7 +103,7 @@ def _copy(source: str, tree: Tree, folder: str, edits: Edits, *, disk: Disk, lin
 
 
 def _new_folders(path: str, known: Collection[str]) -> list[str]:
-    """Return the folders above a file that are not there yet, the outermost first."""
+    """Return the missing parent folders of a file, the outermost first."""
     parts = path.split("/")[:-1]
     above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
     return [folder for folder in above if folder not in known]

@@ -1,7 +1,7 @@
-"""The writer of copies of checkpoints and savepoints, wherever they stand: a folder by one rename, or an object store.
+"""The writer of copies of checkpoints and savepoints: a local folder by one rename, or an object store.
 
-Files that an engine never edits in place are hard links where the file system can: a link costs nothing and can lose
-nothing. Everything else is copied, and edited files are always new ones. The copy appears whole.
+Files that an engine never edits in place become hard links if the file system allows, which is cheap and safe. All
+others are copied, and edited files are always new ones. The copy appears as a whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from offsetwise.storage.folders import open_tree
 from offsetwise.storage.location import Location
 
 
-def _nothing_shows(step: ReceiptStep, names: Names) -> None:  # noqa: ARG001 - as of every engine
+def _nothing_shows(step: ReceiptStep, names: Names) -> None:  # noqa: ARG001 - the signature of every engine
     return None
 
 
@@ -35,18 +35,18 @@ class CopyWriter(Writer):
     decide: Decide
     foreign: Foreign
     links: str
-    """How the paths of files begin that their engine never edits in place."""
+    """The prefix of paths whose files the engine never edits in place."""
     guard: Guard
     ran: Callable[[ReceiptStep, Names], str | None] = _nothing_shows
-    """Returns that a job has run on the copy since, by the names in it; None where they show none."""
+    """Returns evidence, from the names in the copy, that a job has run on it since; None if there is none."""
     folders: frozenset[str] = frozenset()
-    """Names in the folder that the engine gives, whatever the original still has."""
+    """Names that the engine itself may create in the folder, whether or not the original has them."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Return what would change in the copy. Nothing is written.
+        """Return the changes that the copy would have, without writing anything.
 
         Raises:
-            OffsetwiseError: The copy could not be made as things stand; the message says why.
+            OffsetwiseError: The copy cannot be written now; the message says why.
         """
         output, source = _locations(plan, context)
         if output.scheme != "file":
@@ -58,10 +58,10 @@ class CopyWriter(Writer):
         return preview_copy(plan, target, output.path, edits)
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Make the copy, under the journal.
+        """Write the copy, under the journal.
 
         Raises:
-            OffsetwiseError: There is nothing at the output then, or what stood there before.
+            OffsetwiseError: The output is then missing or as it was before.
         """
         output, source = _locations(plan, context)
         if output.scheme != "file":
@@ -77,10 +77,10 @@ class CopyWriter(Writer):
         return publish(output.path, step_of_copy(plan, target, output.path, edits), context, build, like=source.path)
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Remove the copy, as long as it is as this plan wrote it.
+        """Remove the copy if it is as this plan wrote it.
 
         Raises:
-            ApplyError: It is not: a query has run on it, so going back is a failback; or the disk refuses.
+            ApplyError: It is not: a query has run on it, so going back is a failback; or the disk returns an error.
         """
         location = place_to_write(step.place, context.write_roots)
         if location.scheme != "file":
@@ -113,7 +113,6 @@ class CopyWriter(Writer):
 
 
 def _names(plan: Plan, context: Context) -> Iterable[str]:
-    """Return the names in the original; none where it cannot be read any more."""
     try:
         return [entry.name for entry in open_tree(requirement(plan).uri, roots=context.read_roots).entries()]
     except OffsetwiseError:

@@ -1,6 +1,6 @@
-"""What a local file holds, and its digest. A file that is not there is None, no error.
+"""The content and digest of local files; None for a missing file.
 
-Read below the places that are written to, so a link that somebody put there is refused, as is a pipe.
+The paths are below write locations, so links that somebody put there are rejected, and so are pipes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from offsetwise.storage.folders import MAX_READ_BYTES
 
 
 def sha256(data: bytes) -> str:
-    """Return the digest of bytes, hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def bytes_of(path: str) -> bytes | None:
-    """Return all that a file holds.
+    """Return the content of a file.
 
     Raises:
         OutputError: It is no regular file, or a part of its path is a link.
@@ -30,7 +29,7 @@ def bytes_of(path: str) -> bytes | None:
 
 
 def sha256_of_file(path: str, folders: Folders | None = None) -> str | None:
-    """Return the digest of a file of any size, hex.
+    """Return the SHA-256 of a file of any size, hex.
 
     Raises:
         OutputError: It is no regular file, or a part of its path is a link.
@@ -43,7 +42,7 @@ def sha256_of_file(path: str, folders: Folders | None = None) -> str | None:
 
 
 def names_in(path: str) -> list[str]:
-    """Return the names in a folder, sorted; none where there is no folder.
+    """Return the names in a folder, sorted; empty if there is no folder.
 
     Raises:
         OutputError: A part of its path is a link.

@@ -1,12 +1,12 @@
-"""The one seam through which everything is written to a local file system.
+"""The only interface through which files are written to a local file system.
 
-Every call that changes the disk goes through `Disk.call`, one primitive at a time, in an order that is safe to lose
-power in: a file's bytes are synced before its name appears where somebody reads it, and a folder is synced after a
-name in it changed. Tests derive from `Disk` to fail, cut short or kill at the k-th call.
+Every call that changes the disk goes through `Disk.call`, one primitive at a time, in an order that survives a loss of
+power: a file's bytes are synced before its name appears where it is read, and a folder is synced after a name in it has
+changed. Tests derive from `Disk` to fail, cut short or kill at the k-th call.
 
-Paths are absolute and without links, as `place_to_write` and `named_place` give them. Every call reaches its name
-relative to the open folder of the name, and to that without following a link: a folder that somebody exchanges for a
-link while something is written leads nowhere.
+Paths are absolute and without links, as `place_to_write` and `named_place` return them. Every call opens the parent
+folder without following links and uses the name relative to it, so that replacing a folder by a link during a write has
+no effect.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from offsetwise.regular_files import Folders, below, regular
 
 _T = TypeVar("_T")
 _FICLONE: Final = 0x40049409
-"""Linux' ioctl that shares the blocks of another file."""
+"""The ioctl of Linux that shares the blocks of another file."""
 _CHUNK_BYTES: Final = 1 << 20
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _SYNCED: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_KEPT: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENODATA, errno.EINVAL, errno.EACCES})
-"""What a file system answers to an attribute that it does not take."""
+"""The errors of a file system that does not support or permit an attribute."""
 _NO_LINK: Final = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS})
 _REMEDIES: Final = {
     errno.ENOSPC: "Free space on that file system",
@@ -48,7 +48,7 @@ _REMEDIES: Final = {
 
 class Disk:
     syncers = 16
-    """How many files are synced at once, where the order does not matter."""
+    """How many files are synced in parallel, if their order does not matter."""
 
     @cached_property
     def _folders(self) -> Folders:
@@ -59,7 +59,7 @@ class Disk:
             return action()
         except OSError as error:
             if error.filename is None or not os.path.isabs(error.filename):
-                error.filename = path  # of a name in an open folder the system says no more than the name
+                error.filename = path  # for a name in an open folder the system reports only the name
             raise
 
     def _do(self, name: str, path: str, action: Callable[[str, int], _T]) -> _T:
@@ -69,11 +69,12 @@ class Disk:
         return self.call("write", path, lambda: os.write(fd, data))
 
     def make_folder(self, path: str, *, like: str | None = None) -> None:
-        """Make one folder. Its parent must be there.
+        """Create one folder, whose parent must exist.
 
         Args:
             path: The folder.
-            like: A folder whose permissions it gets, though its owner may always write; else it is its owner's alone.
+            like: A folder whose permissions it gets, besides write access for the owner; if None, only the owner has
+                access.
         """
         self._do("mkdir", path, lambda name, at: os.mkdir(name, 0o700, dir_fd=at))
         if like is not None:
@@ -102,20 +103,20 @@ class Disk:
         return result
 
     def _permit(self, fd: int, like: os.stat_result, path: str) -> None:
-        """Set on an open file or folder the permissions of another: nobody may do more with it than with that one."""
+        """Set the permissions of another file or folder on an open one, never more than that one has."""
         self.call("chmod", path, partial(_permit, fd, like))
 
     def write_new(self, path: str, data: bytes, *, like: str | None = None, sync: bool = True) -> None:
-        """Write a file that is not there yet.
+        """Write a new file.
 
         Args:
             path: The file.
-            data: All of its bytes.
-            like: A file whose permissions it gets; without one it is its owner's alone.
-            sync: Whether to sync it; left to `sync_all` where many files are written at once.
+            data: Its content.
+            like: A file whose permissions it gets; if None, only the owner has access.
+            sync: Whether to sync it; False if `sync_all` follows for many files.
 
         Raises:
-            FileExistsError: It is there.
+            FileExistsError: The file exists.
         """
         fd = self._open_new(path)
         try:
@@ -147,11 +148,11 @@ class Disk:
         self.call("fsync", path, lambda: os.fsync(fd))
 
     def open_append(self, path: str) -> int:
-        """Open a file for appending, made where it is missing, readable by its owner only; only a regular one."""
+        """Open a regular file for appending; if it is missing, create it readable for its owner only."""
         return self._do("open", path, lambda name, at: regular(os.open(name, _APPEND, 0o600, dir_fd=at), path))
 
     def link(self, source: str, path: str) -> bool:
-        """Return a file a second name; False where the file system cannot.
+        """Create a hard link; return False if the file system does not support it.
 
         Raises:
             FileExistsError: The name is taken.
@@ -172,10 +173,10 @@ class Disk:
         return True
 
     def copy(self, source: str, path: str) -> str | None:
-        """Copy a file with its times and permissions, sharing its blocks where the file system can. Not synced yet.
+        """Copy a file with its times and permissions, sharing its blocks if the file system can; it is not synced.
 
         Returns:
-            SHA-256 of the bytes that were copied, hex; None where the blocks are shared.
+            SHA-256 of the copied bytes, hex; None if the blocks are shared.
         """
         digest = None
         reading = self._folders.open_file(source)
@@ -195,13 +196,13 @@ class Disk:
         return None if digest is None else digest.hexdigest()
 
     def require_same(self, copied: Mapping[str, str]) -> None:
-        """Read copies again, at once, and refuse one that does not hold what was copied.
+        """Read copies again in parallel, and raise if one has other content.
 
         Args:
-            copied: SHA-256 by path, as `copy` gave it.
+            copied: SHA-256 by path, as returned by `copy`.
 
         Raises:
-            OSError: A copy holds something else.
+            OSError: A copy has other content.
         """
         digest = partial(sha256_of_file, folders=self._folders)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -217,13 +218,13 @@ class Disk:
         return True
 
     def rename(self, source: str, path: str) -> None:
-        """Move a file or folder; a file or an empty folder that has the name is replaced."""
+        """Move a file or folder; an existing file or empty folder of that name is replaced."""
 
         def renamed(old: str, there: int) -> None:
             self._folders.within(path, lambda name, at: os.rename(old, name, src_dir_fd=there, dst_dir_fd=at))
 
         def anew() -> None:
-            # What appears, appears where the path leads now, and what had the name before is another folder.
+            # The rename goes to where the path leads now; what had the name before is another folder.
             self._folders.forget()
             try:
                 self._folders.within(source, renamed)
@@ -239,7 +240,7 @@ class Disk:
             return
 
     def remove_tree(self, path: str) -> None:
-        """Remove a folder and everything in it; nothing happens where there is none. Links are not followed."""
+        """Remove a folder with its content, without following links; do nothing if it is missing."""
         try:
             with self._folders.listed(path) as entries:
                 results = [(below(path, entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -258,7 +259,7 @@ class Disk:
         self._folders.forget()
 
     def sync_all(self, paths: Iterable[str]) -> None:
-        """Make many files or folders durable, in any order. At once, so that the disk flushes once for several."""
+        """Sync files or folders in any order, in parallel, so that one flush of the disk covers several."""
         with ThreadPoolExecutor(self.syncers) as pool:
             for _ in pool.map(self.sync, paths):
                 pass
@@ -283,7 +284,7 @@ def _permit(fd: int, like: os.stat_result) -> None:
         try:
             os.fchown(fd, -1, like.st_gid)
         except PermissionError:
-            # Who is not in that group cannot give to it; this user's own group gets what everybody has.
+            # A user outside that group cannot assign files to it; this user's own group gets the permissions of others.
             mode = mode & ~(stat.S_IRWXG | stat.S_ISGID) | (mode & stat.S_IRWXO) << 3
     os.fchmod(fd, mode)
 
@@ -303,10 +304,10 @@ def _resemble(fd: int, original: int) -> None:
 
 @contextmanager
 def explaining_os_errors(effect: str | Callable[[], str]) -> Iterator[None]:
-    """Turn what the operating system says into an error that names the file and what to do.
+    """Convert an `OSError` to an error that names the file and the remedy.
 
     Args:
-        effect: One sentence: what is there now; asked for when something failed.
+        effect: One sentence about the state after the failure, or a function that returns it; called only after one.
 
     Raises:
         OutputError: A file could not be written.

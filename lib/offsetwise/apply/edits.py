@@ -1,4 +1,4 @@
-"""Files with other bytes: what a rewrite of a checkpoint or savepoint changes, as it is shown and recorded."""
+"""Edited files: what a rewrite of a checkpoint or savepoint changes, for previews and receipts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offsetwise.wording import many
 class FileEdit:
     path: str
     before: bytes | None
-    """None of a new file."""
+    """None for a new file."""
     after: bytes
     numbers: tuple[NumberChange, ...] = ()
 
@@ -24,17 +24,17 @@ class FileEdit:
 class Edits:
     edits: tuple[FileEdit, ...]
     guard: str
-    """The file that stands in a copy on an object store until it is whole."""
+    """The file that marks a copy on an object store as incomplete."""
     dropped: tuple[str, ...] = ()
     """Files that are left out."""
     sources: tuple[str, ...] = ()
     """Sources whose state is left out."""
     converted: tuple[str, ...] = ()
-    """Sources whose state becomes that of another connector."""
+    """Sources whose state is converted to that of another connector."""
     repair: str = ""
-    """The kind of repair; empty where nothing is repaired."""
+    """The kind of repair; empty without a repair."""
     marked: int = 0
-    """Transactions of a sink that are marked as committed."""
+    """The number of a sink's transactions that are marked as committed."""
 
     @property
     def summary(self) -> str:
@@ -54,10 +54,10 @@ class Edits:
         return f"with {numbers:,} number(s) changed in {files:,} file(s){more}{marked}"
 
     def written(self, *, kept_in: str | None = None) -> tuple[WrittenFile, ...]:
-        """Return the files as a receipt names them: edited, and dropped.
+        """Return the edited and dropped files as a receipt records them.
 
         Args:
-            kept_in: The folder that originals are kept in; None where they are not touched.
+            kept_in: The folder that originals are kept in; None if they are not changed.
         """
         edited = [
             WrittenFile(
@@ -86,6 +86,6 @@ class Edits:
 
 
 Decide = Callable[[Plan, Context], Edits]
-"""Decides what a plan changes in its checkpoint, and proves that a reader finds that afterwards."""
+"""Returns the edits of a plan to its checkpoint, after checking that a reader finds the planned positions."""
 Foreign = Callable[[Plan, ReceiptStep, Context], str | None]
-"""Returns why a folder is not one that a plan wrote; None where it is."""
+"""Returns why a folder is not one that a plan wrote; None if it is."""

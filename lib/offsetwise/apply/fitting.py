@@ -1,4 +1,4 @@
-"""Whether a checkpoint is the one that a plan was made for: not moved on."""
+"""Check that a checkpoint is still the one that a plan was drafted from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def requirement(plan: Plan) -> CheckpointRequirement:
 
 
 def require_unmoved(checkpoint: Checkpoint, required: CheckpointRequirement, folder: FolderReader) -> None:
-    """Go on only if the checkpoint is as it was reviewed.
+    """Raise unless the checkpoint is as it was reviewed.
 
     Raises:
         StalePlanError: It has moved on, or is another one.

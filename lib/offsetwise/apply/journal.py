@@ -1,9 +1,9 @@
-"""What has been begun and done, one synced line each, so that any prefix of it says how to go on.
+"""The journal of a plan: a synced line for each event, so that any prefix of it is enough to continue.
 
-A JSON lines file beside the receipt. The first line names the plan by its digest. A line is on the disk before what it
-announces is done, so a step without a line did not begin; nor did one whose line is torn. Lines of steps that begin
-together are written and synced together, ascending, before any of the steps is: a crash leaves the first few of them,
-and none had begun.
+A JSON lines file next to the receipt, whose first line names the plan by its digest. A line is on disk before the
+action that it announces starts, so a step without a line, or with a torn one, has not begun. The lines of steps that
+begin together are written and synced together, in ascending order, before any of the steps: a crash leaves the first
+few lines, and none of the steps had begun.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _NOUN: Final = JournalNoun(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
     intended: ReceiptStep | None = None
-    """What it set out to write; None where it did not begin."""
+    """What the step was to write; None if it did not begin."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What its writer needs to go on, since it began."""
+    """The notes that its writer needs to continue, since the step began."""
     done: ReceiptStep | None = None
     undoing: bool = False
     undone: ReceiptStep | None = None
 
     @property
     def stands(self) -> bool:
-        """Whether it began and was not taken back: something of it may stand at its place."""
+        """Whether the step began and was not undone: some of its output may exist."""
         return self.intended is not None and self.undone is None
 
     @property
@@ -53,22 +53,22 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What a journal's file says, read without holding it."""
+    """The content of a journal, read without its lock."""
 
     digest: str
-    """The plan's, hex."""
+    """The plan's digest, hex."""
     begun_at: str
     """ISO 8601, UTC."""
     steps: Mapping[int, StepRecord]
-    """The steps that began."""
+    """The steps that began, by index."""
 
 
 def read_journal(path: str) -> Recorded:
-    """Read a journal as it stands, without its lock: nothing is written, and a torn last line is left out.
+    """Read a journal without its lock; nothing is written, and a torn last line is ignored.
 
     Raises:
-        FileError: It cannot be read, is not this user's alone, nothing had begun, it is damaged before its last line,
-            or it is something else.
+        FileError: It cannot be read, other users may access it, nothing had begun, a line before the last is damaged,
+            or it is another kind of file.
     """
     lines = read_lines(path, "a journal", fix="Give the path of the journal.")
     if not lines:
@@ -78,7 +78,7 @@ def read_journal(path: str) -> Recorded:
 
 
 class Journal:
-    """The journal of one application of one plan. It holds a lock on its file until it is closed."""
+    """The journal of one application of one plan. Its file is locked until it is closed."""
 
     def __init__(self, file: JournalFile, header: Mapping[str, Any]) -> None:
         self.path = file.path
@@ -96,18 +96,18 @@ class Journal:
         begun_at: str,
         disk: Disk | None = None,
     ) -> Self:
-        """Open a journal, or begin one.
+        """Open a journal, or create it.
 
         Args:
             path: The file.
             digest: The plan's digest, hex.
-            begun_at: When this application began, ISO 8601, UTC; kept when the journal is new.
-            disk: Where it is written.
+            begun_at: When this application began, ISO 8601, UTC; recorded if the journal is new.
+            disk: The disk to write with.
 
         Raises:
             ApplyError: Another process holds it, or it belongs to another plan.
             OutputError: It cannot be written.
-            FileError: It is not this user's alone, damaged before its last line, or something else.
+            FileError: Other users may access it, a line before the last is damaged, or it is another kind of file.
         """
         header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION, "plan": digest, "begun_at": begun_at}
         file = JournalFile.open(path, header, _NOUN, disk or Disk())
@@ -134,18 +134,17 @@ class Journal:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps that began, ascending."""
         return tuple(sorted(self._records))
 
     def record(self, step: int) -> StepRecord:
         return self._records.get(step, StepRecord())
 
     def begin(self, step: int, intended: ReceiptStep, **notes: str) -> None:
-        """Record that a step begins, and what it will write. Notes of an earlier attempt are forgotten."""
+        """Record that a step begins, and what it will write. Notes of an earlier attempt are discarded."""
         self._add({"event": "begun", "step": step, "result": _dumped(intended), "notes": notes})
 
     def begin_together(self, intended: Mapping[int, ReceiptStep]) -> None:
-        """Record that steps begin; nothing of any of them may be done before this returns."""
+        """Record that steps begin. None of them may start before this returns."""
         self._add(
             *(
                 {"event": "begun", "step": step, "result": _dumped(intended[step]), "notes": {}}
@@ -171,7 +170,7 @@ class Journal:
         return result
 
     def taken_back(self, step: int, written: ReceiptStep, told: str) -> ReceiptStep:
-        """Record that what a step wrote is taken back, and return the step as it is now."""
+        """Record that the output of a step was removed or restored, and return the step in its new state."""
         return self.undone(step, replace(written, state=StepState.UNDONE, told=told))
 
     def _add(self, *events: dict[str, Any]) -> None:
@@ -183,10 +182,10 @@ class Journal:
 
 
 def check_plan(recorded: str, digest: str, path: str) -> None:
-    """Refuse the journal of another plan.
+    """Raise if a journal belongs to another plan.
 
     Raises:
-        ApplyError: It is one.
+        ApplyError: It does.
     """
     if recorded != digest:
         raise ApplyError(

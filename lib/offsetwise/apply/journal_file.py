@@ -1,7 +1,7 @@
-"""A JSON lines file that is gone on from after a crash: one process holds it, and a line is on the disk once written.
+"""A JSON lines file to continue from after a crash: one process locks it, and each line is synced when it is written.
 
-The last line may be torn by a crash: it was never synced as a whole, so what it announces did not begin, and it is cut
-off. Nobody but this user may have written the file.
+A crash may tear the last line. It was never synced as a whole, so the action that it announces did not begin, and it is
+cut off. Only this user may have written the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offsetwise.errors import ApplyError, FileError
 from offsetwise.regular_files import named_place
 
 SUFFIX: Final = ".journal"
-"""Of a journal, after the name of the file that it stands beside."""
+"""The suffix of a journal, after the name of the receipt or set."""
 _GIVE_PATH: Final = "Give the path of the journal."
 
 
@@ -29,16 +29,16 @@ class JournalNoun:
     name: str
     """With its article."""
     only_one: str
-    """Behind `expected to be the only one`, up to what is held."""
+    """The text after `expected to be the only one`, up to the noun of the locked file."""
     unrecorded: str
-    """What follows where a line cannot be written: a sentence."""
+    """The sentence about the consequence if a line cannot be written."""
 
 
 class JournalFile:
     def __init__(self, path: str, fd: int, disk: Disk, noun: JournalNoun, lines: list[bytes]) -> None:
         self.path = path
         self.lines = lines
-        """Those that it had when it was opened, each with its newline; the first one is the header."""
+        """The lines when it was opened, each with its newline; the first one is the header."""
         self._fd = fd
         self._disk = disk
         self._noun = noun
@@ -47,18 +47,18 @@ class JournalFile:
 
     @classmethod
     def open(cls, path: str, header: Mapping[str, Any], noun: JournalNoun, disk: Disk) -> Self:
-        """Open a journal, or begin one.
+        """Open a journal, or create it.
 
         Args:
             path: The file.
-            header: Its first line, where it is new.
-            noun: How messages speak of it.
-            disk: Where it is written.
+            header: Its first line if it is new.
+            noun: Its name in messages.
+            disk: The disk to write with.
 
         Raises:
             ApplyError: Another process holds it.
             OutputError: It cannot be written.
-            FileError: It is not this user's alone, or no file.
+            FileError: Other users may access it, or it is no file.
         """
         with explaining_os_errors("Nothing was written."):
             fd = disk.open_append(named_place(path))
@@ -72,11 +72,11 @@ class JournalFile:
         os.close(self._fd)
 
     def append(self, *values: Mapping[str, Any]) -> None:
-        """Write a line for each value, all at once; they are on the disk when this returns.
+        """Write a line for each value, all at once, and sync them.
 
         Raises:
             OutputError: They cannot be written.
-            ApplyError: An earlier line could not be written, and what is left of it could not be cut off.
+            ApplyError: An earlier line could not be written, and its remainder could not be cut off.
         """
         if self._broken:
             raise ApplyError(
@@ -89,7 +89,7 @@ class JournalFile:
             with explaining_os_errors(self._noun.unrecorded):
                 self._disk.append(self._fd, lines, self.path)
         except ApplyError:
-            # What is left of the line would spoil the next one. A later start cuts it off as well.
+            # The remainder of the line would damage the next one. A later start cuts it off as well.
             self._broken = True
             try:
                 self._disk.truncate(self._fd, self._size, self.path)
@@ -102,7 +102,7 @@ class JournalFile:
 
 
 def _locked_lines(path: str, fd: int, disk: Disk, header: Mapping[str, Any], noun: JournalNoun) -> list[bytes]:
-    """Lock an open journal, cut off what a crash has left of its last line, and return its lines."""
+    """Lock an open journal, cut off a torn last line, and return its lines."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -119,25 +119,25 @@ def _locked_lines(path: str, fd: int, disk: Disk, header: Mapping[str, Any], nou
         if not lines:
             lines = [_line(header)]
             disk.append(fd, lines[0], path)
-        # A name that was made by a run which ended before this line may not be durable yet.
+        # The name, created by a run that ended before this line, may not be durable yet.
         if len(lines) == 1:
             disk.sync(os.path.dirname(named_place(path)))
     return lines
 
 
 def read_lines(path: str, what: str, *, fix: str) -> list[bytes]:
-    """Read a journal as it is, without its lock: nothing is written, and a torn last line is left out.
+    """Read the lines of a journal without its lock; nothing is written, and a torn last line is ignored.
 
     Args:
         path: The file.
-        what: What is expected there, with its article.
-        fix: The next thing to do if it cannot be opened.
+        what: The expected kind of file, with its article.
+        fix: The remedy if it cannot be opened.
 
     Returns:
-        Its lines, each with its newline; none where nothing had begun.
+        Its lines, each with its newline; empty if nothing had begun.
 
     Raises:
-        FileError: It cannot be read, is not this user's alone, or no file.
+        FileError: It cannot be read, other users may access it, or it is no file.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -152,10 +152,10 @@ def read_lines(path: str, what: str, *, fix: str) -> list[bytes]:
 
 
 def _content(fd: int, path: str) -> bytes:
-    """Read an open journal. What it says is gone on from, so nobody but this user may have written it.
+    """Read an open journal. Applying continues from its content, so only this user may have access to it.
 
     Raises:
-        FileError: It is another's, others may use it, it is no file, or it is larger than any journal.
+        FileError: It belongs to another user, others have access, it is no file, or it is larger than any journal.
     """
     facts = os.fstat(fd)
     if not stat.S_ISREG(facts.st_mode):

@@ -1,9 +1,9 @@
-"""A copy of a checkpoint or savepoint on an object store: server-side copies, a guard while it grows, a final marker.
+"""Copies of a checkpoint or savepoint on an object store: a guard, server-side copies, and a final marker.
 
-Object stores have no rename. A guard, made with put-if-absent, keeps a second applier out and Spark from starting (it
-is no offset file, and the newest one); Flink cannot start while `_metadata` is not there, which is put after all other
-files. When every object is there the guard is removed and a marker is put, the last of all; a copy without its marker
-counts as absent.
+Object stores have no rename. A guard, written with put-if-absent, keeps other appliers out and Spark from starting (it
+is the newest offset file, and an invalid one); Flink cannot start without `_metadata`, which is written after all other
+files. When every object exists, the guard is removed, and a marker is written last; a copy without its marker counts as
+absent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from offsetwise.storage.folders import Tree, open_tree
 
 _GUARD: Final = "offsetwise is making this checkpoint: apply the plan again, or roll it back\n"
 COPY_MARKER: Final = ".offsetwise-copy.json"
-"""Put last into a copy, since nothing can be renamed there; without it the copy is not whole."""
+"""Written last into a copy, because nothing can be renamed there; without it the copy is incomplete."""
 _AGAIN: Final = "Then run the same command again: it continues from here."
 _REFUSED: Final = (
     "If the store was out of reach, run the same command again: it continues from here. Some buckets refuse "
@@ -41,12 +41,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
-    """What tells that a copy, whose listed files are as they were written, is not the plan's own any more."""
+    """How to recognize that a copy, whose listed files are unchanged, is not the plan's own any more."""
 
     ran: Callable[[written.Names], str | None]
-    """Returns that a job has run on it since."""
+    """Returns evidence that a job has run on it since; None if there is none."""
     foreign: Callable[[Iterable[str]], str | None]
-    """Returns why names at the top of it, or what is below them, are not the plan's own."""
+    """Returns why names at its top level, or the files below them, are not the plan's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class _Bucket:
         return self.tree.location.path
 
     def names(self) -> dict[str, tuple[int, str, str]]:
-        """Return size, version and time of every object, as the store lists them now."""
+        """Return size, version and time of every object by its path, freshly listed."""
         base = self.tree.base.rstrip("/") + "/"
 
         def listed() -> dict[str, Any]:
@@ -81,7 +81,7 @@ class _Bucket:
         }
 
     def read(self, path: str) -> bytes | None:
-        """Return an object's bytes; None where there is none."""
+        """Return an object's bytes; None if it is missing."""
 
         def request() -> bytes | None:
             try:
@@ -95,7 +95,7 @@ class _Bucket:
         self._ask("put", path, lambda: self.tree.fs.pipe_file(self._at(path), data))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Put an object where there is none; False where another one stands. A lost reply is settled by reading."""
+        """Write an object unless one exists; return False if another one does. A lost reply is resolved by reading."""
         try:
             self._ask("put-if-absent", path, lambda: self.tree.fs.pipe_file(self._at(path), data, mode="create"))
         except OutputError:
@@ -134,10 +134,10 @@ class _Bucket:
 
 
 def prepare(plan: Plan, target: Target, context: Context, decide: Decide) -> Preview:
-    """Return which numbers would change in the copy. Nothing is written.
+    """Return the numbers that would change in the copy, without writing anything.
 
     Raises:
-        OffsetwiseError: The copy could not be made as things stand; the message says why.
+        OffsetwiseError: The copy cannot be written now; the message says why.
     """
     _, output, edits = _opened(plan, context, decide)
     if output.names():
@@ -146,7 +146,7 @@ def prepare(plan: Plan, target: Target, context: Context, decide: Decide) -> Pre
 
 
 def write(plan: Plan, target: Target, context: Context, decide: Decide) -> ReceiptStep:
-    """Make the copy, under the journal.
+    """Write the copy, under the journal.
 
     Raises:
         OffsetwiseError: What is at the output counts as absent then.
@@ -176,16 +176,16 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
 
 
 def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Guard) -> ReceiptStep:
-    """Remove the copy, as long as it is as it was written.
+    """Remove the copy if it is as it was written.
 
     Args:
         step: What was written.
         context: Journal, step and disk.
-        other: What tells that it is not the plan's own.
-        guard: The file that is there until nothing else is.
+        other: How to recognize that it is not the plan's own.
+        guard: The file that is removed last.
 
     Raises:
-        ApplyError: A query has run on it, so going back is a failback; or the store refuses.
+        ApplyError: A query has run on it, so going back is a failback; or the store returns an error.
     """
     journal = journal_of(context)
     record = journal.record(context.step)
@@ -202,7 +202,7 @@ def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Gu
             raise went_on(output.uri, f"{changed} Nothing was removed.")
         journal.undoing(context.step)
         output.remove([path for path in (COPY_MARKER, *_last()) if path in names])
-        # Spark would take what is left half way for a query of its own, so the guard goes last.
+        # Spark would take a partial remainder for a query's checkpoint, so the guard is removed last.
         guards = guards or [guard.path(step)]
         output.put(guards[0], _guard(token))
         output.remove([path for path in names if path not in (COPY_MARKER, *_last(), *guards)])
@@ -211,7 +211,7 @@ def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Gu
 
 
 def state_of(step: ReceiptStep, context: Context, other: Other) -> SeenPlace:
-    """Return whether the copy stands there as it was written; without its marker it counts as absent."""
+    """Return whether the copy exists as it was written; without its marker it counts as absent."""
     output = _output(step.place, context)
     names = output.names()
     if COPY_MARKER not in names:
@@ -247,13 +247,13 @@ def _fill(source: _Bucket, output: _Bucket, edits: Edits, token: str, context: C
         raise not_free(output.uri)
     record = journal_of(context).record(context.step)
     if "seized" not in record.notes:
-        # Between the first look and the guard somebody else may have come and gone.
+        # Somebody else may have written and removed a copy between the first check and the guard.
         if set(output.names()) != {edits.guard}:
             output.remove([edits.guard])
             raise not_free(output.uri)
         journal_of(context).note(context.step, seized="yes")
     edited = {edit.path: edit.after for edit in edits.edits}
-    # A copy that a job has gone on from has its own marker, which says nothing of the one that is made of it.
+    # A copy that a job continued from has its own marker, which must not be copied into this one.
     copied = [path for path in before if path not in edited and path not in edits.dropped and path != COPY_MARKER]
     output.copy(source, copied)
     for path in sorted(edited, key=_last().__contains__):
@@ -276,7 +276,7 @@ def _fill(source: _Bucket, output: _Bucket, edits: Edits, token: str, context: C
 
 
 def _last() -> tuple[str, ...]:
-    """Name the files without which an engine cannot start from a copy."""
+    """Return the names of the files without which an engine cannot start from a copy."""
     return tuple(engine.file for engine in engines() if engine.file is not None)
 
 
@@ -285,7 +285,7 @@ def _guard(token: str) -> bytes:
 
 
 def _is_refusal(name: str, error: Exception) -> bool:
-    """Return whether a store may refuse such a request whoever asks; an error of the network looks the same."""
+    """Return whether the store may reject such a request from any client; network errors are indistinguishable."""
     refused = isinstance(error, NotImplementedError | OSError | TypeError) and not isinstance(error, PermissionError)
     return refused and name in ("put-if-absent", "copy")
 

@@ -1,8 +1,8 @@
-"""A folder that appears whole or not at all: built under another name beside its own, synced, then renamed.
+"""A folder that appears as a whole or not at all: built under a temporary name next to it, synced, then renamed.
 
-A rename replaces an empty folder and never one with something in it, so of several that publish to one place one wins.
-The journal names the folder under construction before it is made, and its identity (its inode) before it is
-renamed: a later run can then tell its own folder from anybody else's, and remove what it left.
+A rename replaces an empty folder but never one with content, so only one of several concurrent publishers succeeds. The
+journal records the name of the temporary folder before it is created, and its identity (its inode) before it is
+renamed: a later run can then tell its own folder from others, and remove the remainder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import Folders, below
 
 Tree = dict[str, os.stat_result]
-"""Every file and folder below a folder by its relative path; folders end in a slash."""
+"""Every file and folder below a folder by its relative path; folders end with a slash."""
 
 
 def journal_of(context: Context) -> Journal:
@@ -38,7 +38,7 @@ def journal_of(context: Context) -> Journal:
 
 
 def scan_stopped(folder: str, *, young_s: float) -> Tree:
-    """List a checkpoint and everything below it, links not followed.
+    """List a checkpoint recursively, without following links.
 
     Raises:
         RunningQueryError: A temporary file in it is younger than `young_s` seconds.
@@ -76,10 +76,10 @@ def _scan(folder: str, above: str, folders: Folders) -> Iterator[tuple[str, os.s
 
 
 def require_free(path: str) -> None:
-    """Refuse a place where something stands.
+    """Raise unless a path is missing or an empty folder.
 
     Raises:
-        OutputError: It is a folder with something in it, or a file.
+        OutputError: It is a folder with content, or a file.
     """
     if not os.path.lexists(path):
         return
@@ -104,19 +104,18 @@ def went_on(path: str, reason: str) -> ApplyError:
 def publish(
     path: str, intended: ReceiptStep, context: Context, build: Callable[[str], None], *, like: str | None = None
 ) -> ReceiptStep:
-    """Make a folder appear whole, under the journal.
+    """Publish a folder as a whole, under the journal.
 
     Args:
         path: The folder.
         intended: The step as it will be when it is done.
         context: Journal, step and disk.
-        build: Makes everything in the folder that it is handed, which is there and empty. May refuse.
-        like: The folder whose permissions it gets, as do folders above it that are missing; else it is its owner's
-            alone.
+        build: Fills the empty folder whose path it is given. May raise.
+        like: The folder whose permissions it gets, as do missing parents; if None, only the owner has access.
 
     Raises:
-        OutputError: The place is taken, or the disk refuses. The place is then as it was.
-        ApplyError: What `build` raises.
+        OutputError: The path is taken, or the disk returns an error. The path is then as it was.
+        ApplyError: Raised by `build`.
     """
     journal, disk = journal_of(context), context.disk
     record = journal.record(context.step)
@@ -124,7 +123,7 @@ def publish(
         return record.done
     with explaining_os_errors(lambda: _effect(path, journal.record(context.step))):
         if record.undone is None and _is_own(path, record):
-            # What is there is what was announced then. This call may have made up another id.
+            # The existing output is what that call announced; this call may have generated another id.
             intended = record.intended or intended
             disk.sync(os.path.dirname(path))
         else:
@@ -163,7 +162,7 @@ def _build(tmp: str, path: str, context: Context, build: Callable[[str], None], 
 
 
 def _remove_left(tmp: str, context: Context) -> None:
-    """Remove a folder under construction. Its inode may be given to somebody else's then, so it is forgotten before."""
+    """Remove a temporary folder; forget its inode first, because the system may reuse it."""
     journal = journal_of(context)
     if not os.path.lexists(tmp):
         return
@@ -185,15 +184,15 @@ def _is_own(path: str, record: StepRecord) -> bool:
 
 
 def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str | None]) -> ReceiptStep:
-    """Make a published folder disappear, whole, under the journal.
+    """Remove a published folder as a whole, under the journal.
 
     Args:
         step: What was written, or intended.
         context: Journal, step and disk.
-        refuse: Gives the reason why the folder must stay, if there is one.
+        refuse: Returns why the folder must stay; None if it may be removed.
 
     Raises:
-        ApplyError: It must stay, or the disk refuses.
+        ApplyError: It must stay, or the disk returns an error.
     """
     journal, disk, path = journal_of(context), context.disk, step.place
     record = journal.record(context.step)
@@ -223,7 +222,7 @@ def absent(step: ReceiptStep) -> SeenPlace:
 
 @contextmanager
 def _removed_on_failure(tmp: str, context: Context) -> Iterator[None]:
-    """Remove a temporary folder where what fills it fails, if the disk allows that; a later run removes the rest."""
+    """Remove a temporary folder if filling it fails, as far as the disk permits; a later run removes the rest."""
     try:
         yield
     except BaseException:

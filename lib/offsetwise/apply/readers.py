@@ -1,4 +1,4 @@
-"""What applying, taking back and verifying read: the clusters, checkpoints and files that a migration names."""
+"""The readers of `apply`, `rollback` and `verify`: clusters, checkpoints and files of a migration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecordReader(Protocol):
     def records(
         self, side: Cluster, positions: Sequence[RecordPlace], *, isolation: IsolationLevel, salt: bytes
     ) -> Mapping[RecordPlace, Records]:
-        """Read single records as hashes under a salt; a place without a record is left out.
+        """Read single records as hashes under a salt; offsets without a record are left out.
 
         Raises:
             ClusterError: The cluster cannot be read.
@@ -48,13 +48,13 @@ class StretchReader(Protocol):
 
 
 class Readers(RecordReader, StretchReader, Protocol):
-    """What is read of a migration, as it is now: by a recheck before anything is written, and by a verification."""
+    """Reads the current state of a migration: for the recheck before anything is written, and for a verification."""
 
     def cluster(self, side: Cluster, topics: tuple[str, ...], groups: tuple[str, ...]) -> Snapshot:
         """Read a cluster.
 
         Raises:
-            ClusterError: It gave no answer.
+            ClusterError: It does not answer.
         """
 
     def checkpoint(self, uri: str) -> Checkpoint:
@@ -66,32 +66,32 @@ class Readers(RecordReader, StretchReader, Protocol):
         """
 
     def digests(self, checkpoint: Checkpoint, paths: tuple[str, ...]) -> Mapping[str, str]:
-        """Read the SHA-256, in hex, of files of a checkpoint; one that cannot be read is left out.
+        """Read the SHA-256, in hex, of files of a checkpoint by path; unreadable files are left out.
 
         Raises:
             StorageError: The checkpoint cannot be opened.
         """
 
     def transactions(self, plan: Plan) -> SinkTransactions:
-        """Look twice at the transactions of the job's sinks, and decide about each.
+        """Read the transactions of the job's sinks twice, and decide about each.
 
         Raises:
-            ClusterError: The cluster gave no answer.
+            ClusterError: The cluster does not answer.
             ConfigError: The migration file does not state it.
             StorageError: The checkpoint cannot be read.
             CheckpointError: It is none.
         """
 
     def cutover(self, plan: Plan) -> Cutover:
-        """Watch the old logs of a plan's topics, for as long as it requires that they stand still, and their copies.
+        """Watch the old logs of a plan's topics and their copies for the time that the plan requires.
 
         Raises:
-            ClusterError: A cluster gave no answer, or is another one than the plan's.
+            ClusterError: A cluster does not answer, or is not the plan's.
             SparkError: Records cannot be read.
         """
 
     def with_times(self, uri: str) -> CheckpointReading:
-        """Read a checkpoint, or a copy that was written, with the times of its files.
+        """Read a checkpoint, or a written copy, with the times of its files.
 
         Raises:
             StorageError: It cannot be read.
@@ -99,7 +99,7 @@ class Readers(RecordReader, StretchReader, Protocol):
         """
 
     def files(self, folder: str, paths: tuple[str, ...]) -> Mapping[str, bytes]:
-        """Read files of a folder; one that cannot be read is left out.
+        """Read files of a folder by path; unreadable files are left out.
 
         Raises:
             StorageError: The folder cannot be opened.
@@ -107,16 +107,16 @@ class Readers(RecordReader, StretchReader, Protocol):
 
     @property
     def migration(self) -> Migration:
-        """The migration that is read, for what it says of targets that are services."""
+        """The migration, which has the addresses of targets that are services."""
 
     @property
     def target(self) -> ClusterConfig:
-        """How the new cluster is reached, for what a target keeps there itself."""
+        """The connection of the new cluster, for data that a target keeps there."""
 
     def ends(self, cluster: str, transactions: tuple[PlannedTransaction, ...]) -> Ends:
-        """Read what became of transactions on a cluster, by its name in the migration file.
+        """Read how transactions ended on a cluster, by its name in the migration file.
 
         Raises:
-            ClusterError: It gave no answer.
-            ConfigError: The file names no such cluster.
+            ClusterError: It does not answer.
+            ConfigError: The file has no such cluster.
         """

@@ -1,4 +1,4 @@
-"""The receipt of an application: where it may stand, how it appears, and how one that was handed in is read."""
+"""The receipt of an application: its allowed paths, how it is written, and how it is read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from offsetwise.regular_files import named_place
 from offsetwise.storage.location import is_live, locate
 
 Places = Sequence[str | None]
-"""Where each target of a plan stands, None where that is not known; empty where nothing is."""
+"""The path or URI of each target of a plan, None if unknown; empty if all are unknown."""
 
 
 def parse_receipt(path: str) -> Receipt:
-    """Read a receipt, of which nothing is believed yet.
+    """Parse a receipt without comparing it with its plan.
 
     Raises:
-        FileError: It cannot be read, or is something else.
+        FileError: It cannot be read, or is another kind of file.
     """
     content = files.read_bytes(path, "a receipt", effect="Nothing was changed.", fix="Check the path.")
     receipt: Receipt = files.load(content, "receipt", subject=path)
@@ -35,14 +35,14 @@ def parse_receipt(path: str) -> Receipt:
 
 
 def read_receipt(path: str, plan_bytes: bytes | None = None) -> Receipt:
-    """Read a receipt that agrees with its plan. Whether the plan was approved is not asked.
+    """Read a receipt and check that it agrees with its plan. Approvals are not checked.
 
     Args:
         path: The file. Anybody may own it.
-        plan_bytes: The plan's file; needed where the plan was approved in another form than the tool writes.
+        plan_bytes: The plan's file; needed if its bytes differ from the form that `files.dump` writes.
 
     Raises:
-        FileError: It cannot be read, is something else, or says something else than the plan that it names.
+        FileError: It cannot be read, is another kind of file, or contradicts the plan that it names.
         PlanError: The plan contradicts itself.
     """
     return receipt_and_plan(path, plan_bytes)[0]
@@ -58,17 +58,17 @@ def receipt_and_plan(path: str, plan_bytes: bytes | None) -> tuple[Receipt, byte
 def require_agreeing_records(
     path: str, plan: Plan, digest: str, records: Mapping[int, StepRecord], *, paths: Places = ()
 ) -> None:
-    """Refuse a journal that says something else than its plan.
+    """Raise if a journal disagrees with its plan.
 
     Args:
         path: The journal, for the message.
-        plan: The plan that it is of.
-        digest: The plan's, hex.
-        records: What it says.
-        paths: Where the targets stand.
+        plan: The plan.
+        digest: The plan's digest, hex.
+        records: The records of the journal.
+        paths: The paths of the targets.
 
     Raises:
-        FileError: It does.
+        FileError: It disagrees.
         OffsetwiseError: The plan could not have been written.
     """
     for number, record in sorted(records.items()):
@@ -88,10 +88,10 @@ def require_agreeing_records(
 
 
 def places_of(plan: Plan, migration: Migration, output: str | None) -> Places:
-    """Return where each target stands, where that follows from the plan and the output.
+    """Return the path or URI of each target, as far as it follows from the plan and the output.
 
     Raises:
-        OutputError: A place may not be written.
+        OutputError: A path must not be written to.
     """
     results: list[str | None] = []
     for number, target in enumerate(plan.targets):
@@ -104,10 +104,10 @@ def places_of(plan: Plan, migration: Migration, output: str | None) -> Places:
 
 
 def require_apart(receipt: str, plan: Plan, output: str | None) -> None:
-    """Refuse a receipt inside of what is written or read: a copy holds what the engine put there only.
+    """Raise if a receipt is inside the checkpoint or the output: a copy holds only files of the engine.
 
     Raises:
-        OutputError: It is, or its folder is missing.
+        OutputError: It is inside, or its folder is missing.
     """
     checkpoint = plan.requirements.checkpoint
     read = None if checkpoint is None or is_live(checkpoint.uri) else checkpoint.uri  # a table is in no folder
@@ -128,10 +128,10 @@ def require_apart(receipt: str, plan: Plan, output: str | None) -> None:
 
 
 def publish_receipt(path: str, receipt: Receipt, disk: Disk) -> None:
-    """Make the receipt appear whole, or not at all, and never over another file.
+    """Write the receipt as a whole or not at all, and never over another file.
 
     Raises:
-        OutputError: The name is taken, or the disk refuses.
+        OutputError: The name is taken, or the disk returns an error.
     """
     real_path = named_place(path)
     tmp = f"{real_path}.tmp"
@@ -141,7 +141,8 @@ def publish_receipt(path: str, receipt: Receipt, disk: Disk) -> None:
         disk.write_new(tmp, data)
         try:
             if not disk.link(tmp, real_path):
-                # Without links, a look before the rename is all there is; the lock keeps our own kind out.
+                # Without hard links, checking before the rename is all that is possible; the lock excludes other runs
+                # of ours.
                 if os.path.lexists(path):
                     raise _exists_already(path)
                 disk.rename(tmp, real_path)

@@ -1,7 +1,7 @@
-"""Taking back what a plan wrote, the last target first.
+"""Roll back what a plan wrote, the last target first.
 
-A receipt, or a journal where there is no receipt, says what to look at. What is written and removed follows from the
-plan, which somebody must have approved: whoever forges a receipt can put a plan of their own in it, with its digest.
+A receipt, or a journal if there is no receipt, names the targets to inspect. What is written and removed follows from
+the plan, which must be approved: whoever forges a receipt can put another plan in it, with its digest.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from offsetwise.plan.target import Where, target_type
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackOrder:
     path: str
-    """The receipt; or its journal, where an application ended before its receipt."""
+    """The receipt; or its journal, if the application ended before the receipt."""
     migration: Migration
     plan_bytes: bytes | None = None
-    """The plan's file; None to go by the plan in the receipt."""
+    """The plan's file; None to use the plan in the receipt."""
     approvals: tuple[ApprovalFile, ...] = ()
-    """Those that the receipt carries count as well."""
+    """In addition to those in the receipt."""
     policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
 
 
@@ -45,7 +45,7 @@ class Standings:
 
     steps: tuple[ReceiptStep, ...]
     seen: tuple[SeenPlace, ...]
-    """What is at each now."""
+    """The current state of each target."""
     approval: str
     """One sentence: who approved the plan, or why `--execute` would be refused."""
 
@@ -56,7 +56,7 @@ class _Evidence:
     plan: Plan
     begun_at: str
     steps: tuple[ReceiptStep, ...]
-    """By a receipt; empty where there is only a journal."""
+    """From a receipt; empty if there is only a journal."""
     envelopes: tuple[str, ...] = ()
 
     @property
@@ -65,7 +65,7 @@ class _Evidence:
 
 
 def preview(order: BackOrder, tools: Tools) -> Standings:
-    """Return what is at every target that a rollback would take back. Writes nothing, and needs no approval.
+    """Return the state of every target that a rollback would undo. Writes nothing, and needs no approval.
 
     Raises:
         FileError: Neither a receipt nor a journal, or it does not agree with the plan.
@@ -84,22 +84,22 @@ def preview(order: BackOrder, tools: Tools) -> Standings:
 
 
 def rollback(order: BackOrder, tools: Tools) -> tuple[ReceiptStep, ...]:
-    """Take back every step, the last one first, and look that it is so. The same call again goes on.
+    """Undo every step, the last one first, and verify each. Calling it again continues.
 
     Returns:
-        The steps in the order of the plan. One whose state is not `undone` could not be taken back whole; it says why.
+        The steps in the order of the plan. One whose state is not `undone` could not be undone completely; it says why.
 
     Raises:
         FileError: Neither a receipt nor a journal, or it does not agree with the plan.
-        NotApprovedError: Nobody trusted has approved exactly this plan, then or now.
-        ApplyError: A step could not be taken back. The message says what stands where now, and how to go on.
+        NotApprovedError: No trusted person has approved exactly this plan, then or now.
+        ApplyError: A step could not be undone. The message has the state of each target, and how to continue.
     """
     evidence = _evidence(order)
     _approvers(order, evidence, tools)
     _check_same(order, evidence, tools)
     path = order.path if order.path.endswith(SUFFIX) else order.path + SUFFIX
     with Journal.open(path, digest=evidence.digest, begun_at=evidence.begun_at, disk=tools.disk) as journal:
-        # Without an output, a place is held against the write roots by its writer.
+        # Without an output, the writer itself checks a path against the write roots.
         target_paths = places_of(evidence.plan, order.migration, None)
         require_agreeing_records(path, evidence.plan, evidence.digest, journal.records, paths=target_paths)
         steps = _by_journal(evidence.steps, journal, order.path) if evidence.steps else _steps(journal.records, path)
@@ -139,7 +139,7 @@ def _evidence(order: BackOrder) -> _Evidence:
 
 
 def _approvers(order: BackOrder, evidence: _Evidence, tools: Tools) -> tuple[str, ...]:
-    """Return who approved the plan: when it was applied, or meanwhile."""
+    """Return who approved the plan: when it was applied, or since."""
     carried = (
         ApprovalFile(name=f"{order.path}, approval {number}", content=text.encode(errors="replace"))
         for number, text in enumerate(evidence.envelopes, start=1)
@@ -194,7 +194,7 @@ def _check_same(order: BackOrder, evidence: _Evidence, tools: Tools) -> None:
 
 
 def _by_journal(steps: Sequence[ReceiptStep], journal: Journal, path: str) -> tuple[ReceiptStep, ...]:
-    """Return the steps as this user's own journal has them, where it has them: they must be those of the receipt."""
+    """Return the steps, after checking that this user's own journal agrees with the receipt."""
     for number, step in enumerate(steps):
         record = journal.record(number)
         known = record.done or record.intended

@@ -1,8 +1,8 @@
-"""Applying a plan: approved, rechecked, journalled, written target by target, and told in a receipt.
+"""Apply a plan: check approvals, recheck, keep a journal, write target by target, and write a receipt.
 
-The same call again goes on from wherever an earlier one ended: the journal beside the receipt says what has begun and
-what is done, and each writer reads what is there before it does anything. Of several that apply one plan with one
-receipt, the one that holds the journal goes on; the others are refused, or find the receipt.
+The same call again continues where an earlier one ended: the journal next to the receipt records which steps began and
+which are done, and each writer reads the current state before it writes. Of several processes that apply one plan with
+one receipt, the one that holds the journal continues; the others are refused, or find the receipt.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ApplyOrder:
     plan_bytes: bytes
     """The plan's file, every byte."""
     plan: Plan
-    """What was read from them."""
+    """The plan parsed from `plan_bytes`."""
     migration: Migration
     output: str | None = None
     approvals: tuple[ApprovalFile, ...] = ()
@@ -51,7 +51,6 @@ class ApplyOrder:
 
     @property
     def digest(self) -> str:
-        """The plan's digest, hex."""
         return digest_of(self.plan_bytes)
 
 
@@ -63,14 +62,13 @@ class Tools:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Look at what a step wrote; where that fails, it is not known."""
+        """Return the state of a step's output; `UNKNOWN` if it cannot be read."""
         try:
             return self.writers[step.target.kind].look(plan, step, context)
         except OffsetwiseError as error:
             return SeenPlace(standing=StepStanding.UNKNOWN, told=error.problem)
 
     def time(self) -> str:
-        """Return the time, ISO 8601, UTC."""
         return time_of(self.now())
 
 
@@ -79,10 +77,10 @@ class Begun:
     """One target that an earlier call has begun to write."""
 
     step: ReceiptStep
-    """What it wrote, or set out to write."""
+    """What it wrote, or was to write."""
     done: bool
     seen: SeenPlace
-    """What is there now."""
+    """The current state of the target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,15 +90,15 @@ class DryRun:
     plan_digest: str
     held: tuple[RecheckResult, ...]
     previews: tuple[Preview, ...]
-    """One per target that no earlier call has begun; empty where the plan is stale."""
+    """One for each target that no earlier call has begun; empty if the plan is stale."""
     changes: bool
     """Whether anything would change."""
     begun: tuple[Begun, ...] = ()
-    """One per target that an earlier call has begun: the same call with `--execute` goes on from there."""
+    """One for each target that an earlier call has begun: the same call with `--execute` continues from there."""
 
     @property
     def failed(self) -> tuple[RecheckResult, ...]:
-        """What does not hold, or could not be read: applying would be refused."""
+        """Requirements that fail or cannot be read: applying would be refused."""
         return tuple(result for result in self.held if result.outcome is not Outcome.PASSED)
 
 
@@ -108,21 +106,21 @@ class DryRun:
 class Applied:
     receipt: Receipt
     already: tuple[SeenPlace, ...] = ()
-    """What is at each target now, where an earlier call had done everything."""
+    """The current state of each target, if an earlier call had done everything."""
 
 
 def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryRun:
-    """Return what applying would do. Writes nothing, and asks for no approval; those given may accept what is unproven.
+    """Return what applying would do. Writes nothing and needs no approval; given ones may accept unproven positions.
 
     Args:
         order: The plan.
-        tools: What reads the world.
-        receipt: The file that applying would write; where an earlier call has begun, its journal tells how far.
+        tools: The readers and writers.
+        receipt: The file that applying would write; if an earlier call has begun, its journal is read.
 
     Raises:
-        NotApprovedError: A position is unproven, and the approvals that were given count for nothing.
-        PlanError: The plan is one of another migration.
-        OffsetwiseError: A target could not be written as things stand; the message says why.
+        NotApprovedError: A position is unproven, and the given approvals are not valid.
+        PlanError: The plan belongs to another migration.
+        OffsetwiseError: A target cannot be written now; the message says why.
     """
     _check_migration(order)
     records = _recorded(order, receipt)
@@ -155,7 +153,7 @@ def dry_run(order: ApplyOrder, tools: Tools, receipt: str | None = None) -> DryR
 
 @contextmanager
 def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
-    """Yield after a refusal, which tells of this call alone, what an earlier call with the same receipt has written."""
+    """Add to an error, which is about this call, what an earlier call with the same receipt has written."""
     try:
         yield
     except OffsetwiseError as error:
@@ -181,24 +179,24 @@ def telling_of_earlier(order: ApplyOrder, receipt: str) -> Iterator[None]:
 
 
 def require_held(order: ApplyOrder, preview: DryRun, receipt: str) -> None:
-    """Go on only if a dry run found that everything holds; see `recheck.require`."""
+    """Raise unless a dry run found that everything holds; see `recheck.require`."""
     with telling_of_earlier(order, receipt):
         require(order.digest, preview.held)
 
 
 def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
-    """Write every target of an approved plan, or go on with it.
+    """Write every target of an approved plan, or continue an earlier call.
 
     Args:
-        order: The plan, its approvals, and whom to trust.
-        receipt: The file to write when all is done. It is never overwritten; the journal stands beside it.
-        tools: What reads and writes the world.
+        order: The plan, its approvals, and the keys to trust.
+        receipt: The file to write at the end. It is never overwritten; the journal is next to it.
+        tools: The readers and writers.
 
     Raises:
-        NotApprovedError: Nobody trusted has approved exactly this plan. Asked before anything else is.
-        StalePlanError: Something is not as it was reviewed. Nothing was written by this call.
-        FileError: The journal or the receipt that stands there says something else than the plan.
-        ApplyError: A target could not be written. The message says what stands where now, and how to go on.
+        NotApprovedError: No trusted person has approved exactly this plan. Checked before anything else.
+        StalePlanError: Something has changed since the review. This call wrote nothing.
+        FileError: The existing journal or receipt contradicts the plan.
+        ApplyError: A target could not be written. The message has the state of each target, and how to continue.
     """
     path = f"{receipt}{SUFFIX}"
     with telling_of_earlier(order, receipt):
@@ -210,12 +208,12 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
         return _believed(receipt, _already(order, receipt, tools, {}), own=False)
     fresh = not os.path.lexists(path)
     if fresh:
-        # Before the journal is made, so that a stale plan leaves nothing behind at all.
+        # Before the journal is created, so that a stale plan leaves nothing behind.
         results = recheck(order.plan, tools.readers)
         fresh = not os.path.lexists(path)
         if fresh:
             _require(order, results, approvers)
-        # Else another process has begun meanwhile, and what differs is its work: the journal tells.
+        # Otherwise another process has begun meanwhile, and the differences are its work, as the journal shows.
     with Journal.open(path, digest=order.digest, begun_at=tools.time(), disk=tools.disk) as journal:
         _require_agreeing(order, path, journal.records)
         if os.path.lexists(receipt):
@@ -244,14 +242,14 @@ def apply(order: ApplyOrder, receipt: str, tools: Tools) -> Applied:
 
 
 def _require(order: ApplyOrder, results: tuple[RecheckResult, ...], approvers: tuple[Approver, ...]) -> None:
-    """Go on only if everything holds, or those who approved it accepted that it cannot be proven any more."""
+    """Raise unless everything holds, or the approvers accepted that it cannot be proven any more."""
     results = accepted(results, approvers, order.policy.required)
     require(order.digest, results)
     require_needed(order.digest, results, approvers)
 
 
 def _accepted_so_far(order: ApplyOrder, tools: Tools, checks: tuple[RecheckResult, ...]) -> tuple[RecheckResult, ...]:
-    """Let pass what the approvals that were given accept; they are asked for where they are needed for that."""
+    """Mark what the given approvals accept as passed; they are verified only if they are needed for that."""
     if not order.approvals or not checks:
         return checks
     try:
@@ -279,7 +277,7 @@ def _require_standing(order: ApplyOrder, tools: Tools, steps: Mapping[int, Recei
 
 
 def _believed(receipt: str, applied: Applied, *, own: bool) -> Applied:
-    """Believe a receipt as far as what is there bears it out; a journal of this user's own tells of the rest."""
+    """Return a receipt if its targets exist, as written or, if this user's journal exists too, changed since."""
     for step, state in zip(applied.receipt.steps, applied.already, strict=True):
         if state.standing is StepStanding.ABSENT or (state.standing is not StepStanding.AS_WRITTEN and not own):
             raise ApplyError(
@@ -316,7 +314,7 @@ def _require_agreeing(order: ApplyOrder, path: str, records: Mapping[int, StepRe
 
 
 def _take_back(journal: str, begun: Iterable[ReceiptStep]) -> str:
-    """Name the command that takes back what was written; empty where nothing of it can be, as ended transactions."""
+    """Return the rollback command; empty if nothing can be undone, as for ended transactions."""
     if all(target_type(step.target.kind).role is TargetRole.TRANSACTIONS for step in begun):
         return ""
     given = "--plan … --approval … --migration … --execute"
@@ -382,7 +380,7 @@ def context_of(
 
 def _check_migration(order: ApplyOrder) -> None:
     if order.plan.moves_nothing:
-        return  # it is of no migration
+        return  # it belongs to no migration
     if order.plan.migration != order.migration.name:
         raise PlanError(
             f"Plan {order.digest[:12]}: expected a plan of migration {order.migration.name!r}, found one of "

@@ -1,4 +1,4 @@
-"""The targets of a plan written in their order: files one after another, groups that stand together in shares."""
+"""Write the targets of a plan in order: files one after another, adjacent groups in parallel."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from offsetwise.model import Plan, ReceiptStep
 from offsetwise.wording import first_of
 
 NAMED: Final = 12
-"""How many targets a message tells of, each way."""
+"""How many targets a message lists, written and failed each."""
 
 
 def write_targets(plan: Plan, contexts: Sequence[Context], writers: TargetWriters) -> tuple[ReceiptStep, ...]:
-    """Write every target, or go on with it.
+    """Write every target, or continue.
 
     Args:
         plan: The plan.
-        contexts: One per target.
-        writers: Who writes which kind.
+        contexts: One for each target.
+        writers: The writer of each kind.
 
     Raises:
         OffsetwiseError: A target could not be written. The message says which were, and which did not begin.
@@ -35,7 +35,7 @@ def write_targets(plan: Plan, contexts: Sequence[Context], writers: TargetWriter
         results |= {number: result for number, result in outcomes.items() if isinstance(result, ReceiptStep)}
         failed = {number: result for number, result in outcomes.items() if isinstance(result, OffsetwiseError)}
         if failed:
-            # What is not known comes first: it must be looked at before anything else.
+            # Unknown results come first: they must be checked before anything else.
             first = next((n for n, error in failed.items() if isinstance(error, LostReplyError)), min(failed))
             error = failed[first]
             others = [f"{_named(plan, number)}: {failed[number].problem}" for number in failed if number != first]

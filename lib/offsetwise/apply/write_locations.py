@@ -1,4 +1,4 @@
-"""Where may be written: only inside the configured roots, never into the source nor around it."""
+"""Where writing is allowed: only inside the configured roots, never in the source nor around it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from offsetwise.storage.location import WRITING, Location, locate
 def place_to_write(
     uri: str | None, roots: Sequence[str], *, apart_from: str | None = None, itself: bool = False
 ) -> Location:
-    """Return the location of a place that may be written.
+    """Return the location to write to.
 
     Args:
-        uri: The place as a person gave it; links in it are resolved.
+        uri: As a person entered it; links in it are resolved.
         roots: The write roots of the migration.
-        apart_from: A checkpoint that must be neither inside the place nor around it.
-        itself: What is there is edited, so it may be a write root itself.
+        apart_from: A checkpoint that must be neither inside the location nor around it.
+        itself: Whether existing content is edited, so that the location may be a write root itself.
 
     Raises:
-        OutsideRootsError: It leaves the roots, or is spelled in a way that could.
-        OutputError: None was given, or it and the source are not apart.
+        OutsideRootsError: It leaves the roots, or its spelling could.
+        OutputError: `uri` is None, or it and `apart_from` overlap.
     """
     if uri is None:
         raise OutputError(
@@ -48,17 +48,17 @@ def place_to_write(
 
 
 def local_place(uri: str | None, roots: Sequence[str], *, what: str, fix: str) -> str:
-    """Return the path of a local place that may be written.
+    """Return the path of a local file or folder to write to.
 
     Args:
-        uri: The place as a person gave it.
+        uri: As a person entered it.
         roots: The write roots of the migration.
         what: What is written there, for the message.
-        fix: What to do where the place is on another file system.
+        fix: The remedy if it is on another file system.
 
     Raises:
-        OutsideRootsError: It leaves the roots, or is spelled in a way that could.
-        OutputError: None was given, or it is not local.
+        OutsideRootsError: It leaves the roots, or its spelling could.
+        OutputError: `uri` is None, or it is not local.
     """
     location = place_to_write(uri, roots)
     if location.scheme != "file":
@@ -70,5 +70,5 @@ def local_place(uri: str | None, roots: Sequence[str], *, what: str, fix: str) -
 
 
 def _allowed(location: Location, root: Location, *, within: bool) -> bool:
-    # What is made is made under another name beside it first, so a root itself has no room for that.
+    # Output is first written under a temporary name next to it, for which a root itself has no room.
     return location.inside(root) and (not within or len(location.parts) > len(root.parts))

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 class WriterModule(Protocol):
     def writer(self, migration: Migration) -> Writer:
-        """Return what writes this kind of target."""
+        """Return the writer for this kind of target."""
 
     def verify(self, plan: Plan, step: ReceiptStep, readers: Readers, checkpoint: str | None) -> list[Seen]:
-        """Hold what is at a target against the plan.
+        """Compare the state of a target with the plan.
 
         Args:
-            plan: What was approved.
+            plan: The approved plan.
             step: What was written.
-            readers: Reads everything anew.
-            checkpoint: A checkpoint that the new job made, for a target that does not tell where it began.
+            readers: Read the current state.
+            checkpoint: The checkpoint of the new job, for a target that does not show where it began.
 
         Returns:
-            One for each position of the plan, in its order; of a target that ends transactions, for each of these.
+            One for each position of the plan, in its order; for a target that ends transactions, one for each of them.
 
         Raises:
             OffsetwiseError: It cannot be read.
@@ -50,10 +50,10 @@ def writer_module(name: str) -> WriterModule:
 
 
 def output_of(targets: tuple[Target, ...], step: int, output: str | None) -> str | None:
-    """Return the place of one target: the output itself, or a name of its own inside it where several need one.
+    """Return the path of one target: the output itself, or a name inside it if several targets need one.
 
     Raises:
-        OutputError: One kind of target stands there twice, so one would overwrite the other.
+        OutputError: The plan has a target twice, so one would overwrite the other.
 
     >>> copy, file = Target(kind="spark-checkpoint"), Target(kind="starting-offsets")
     >>> output_of((copy,), 0, "/out"), output_of((copy, file), 1, "/out")

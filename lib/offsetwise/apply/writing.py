@@ -1,4 +1,4 @@
-"""What every writer has in common: what it is handed, what it says it would do, and what it gives back."""
+"""The interface of writers: their inputs, previews and results."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from offsetwise.apply.journal import Journal
 
 YOUNG_S: Final = 120.0
-"""A temporary file or a pending batch younger than this is taken as a sign of a running query."""
+"""A younger temporary file or pending batch is taken as a sign of a running query."""
 Came = Mapping[int, ReceiptStep | OffsetwiseError]
-"""What came of steps, by their number in the plan: written, or why not."""
+"""The result of each step, by its number in the plan: the written step, or the error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a writer is handed besides the plan."""
+    """The inputs of a writer besides the plan."""
 
     digest: str
     """The plan's digest, hex."""
     output: str | None
-    """The folder or file to write; None for targets that have their own place (a group, a checkpoint in place)."""
+    """The folder or file to write; None for targets with a location of their own (a group, a checkpoint in place)."""
     write_roots: tuple[str, ...]
-    """Where may be written. Nowhere when empty."""
+    """Where writing is allowed. Nowhere if empty."""
     read_roots: tuple[str, ...] | None
-    """Where checkpoints may be read; None when a person named the path."""
+    """Where checkpoints may be read; None if a person named the path."""
     step: int = 0
-    """The number of the target in the plan: the step of the journal."""
+    """The index of the target in the plan, and of the step in the journal."""
     journal: Journal | None = None
     """None for a dry run."""
     disk: Disk = field(default_factory=Disk)
@@ -60,7 +60,7 @@ class FileChange:
     """One file that would be edited, made or left out."""
 
     path: str
-    """Relative to the place."""
+    """Relative to the target's folder."""
     what: str
     """`edited`, `made` or `dropped`."""
     numbers: tuple[NumberChange, ...] = ()
@@ -77,7 +77,7 @@ class Preview:
     files: tuple[FileChange, ...] = ()
     offsets: tuple[WrittenOffset, ...] = ()
     transactions: tuple[PlannedTransaction, ...] = ()
-    """Those that would be ended."""
+    """The transactions that would be ended."""
 
 
 class StepStanding(StrEnum):
@@ -99,32 +99,30 @@ class SeenPlace:
 
 
 class Writer(ABC):
-    """Writes one kind of target."""
-
     taken_back: ClassVar = StepStanding.ABSENT
-    """How it looks where a step was undone: `AS_WRITTEN` of one that puts back what was there."""
+    """The state of a target after undoing a step: `AS_WRITTEN` if the writer restores the previous content."""
 
     @abstractmethod
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Return what writing would do, per file and number. Nothing is written.
+        """Return what writing would do, by file and number, without writing anything.
 
         Raises:
-            OffsetwiseError: It could not be written as things stand; the message says why.
+            OffsetwiseError: It cannot be written now; the message says why.
         """
 
     @abstractmethod
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Write under the journal. The same call again goes on from wherever an earlier one ended.
+        """Write under the journal. Calling it again continues where an earlier call ended.
 
         Raises:
-            OffsetwiseError: The message says what is there now.
+            OffsetwiseError: The message has the state of the target now.
         """
 
     def write_all(self, plan: Plan, steps: Sequence[tuple[Target, Context]]) -> Came:
-        """Write several targets of this kind that stand together in a plan: one after another, up to the first error.
+        """Write several adjacent targets of this kind: one after another, up to the first error.
 
         Returns:
-            By step what came of it. A step that is missing was not written by this call.
+            The result by step. A missing step was not written by this call.
         """
         results: dict[int, ReceiptStep | OffsetwiseError] = {}
         for target, context in steps:
@@ -136,17 +134,17 @@ class Writer(ABC):
 
     @abstractmethod
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Put back what stood there before, as the plan has it. The same call again goes on.
+        """Restore the state before the plan, as the plan records it. Calling it again continues.
 
         Raises:
-            OffsetwiseError: It could not be put back; the message says what is there now.
+            OffsetwiseError: It could not be restored; the message has the state of the target now.
         """
 
     @abstractmethod
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
-        """Return what is there now, and whether it is the plan's own work."""
+        """Return the current state of the target, and whether it is the plan's own work."""
 
     def left(self, plan: Plan, undone: ReceiptStep, context: Context) -> str | None:
-        """Describe what is not as it was before, after a step was undone; None where all is."""
+        """Describe a remaining difference after a step was undone; None if there is none."""
         state = self.look(plan, undone, context)
         return None if state.standing is self.taken_back else state.told

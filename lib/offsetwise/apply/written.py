@@ -1,4 +1,4 @@
-"""Whether what is at a place is still what a step wrote there."""
+"""Check whether the content at a path is still what a step wrote."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from offsetwise.model import ReceiptStep
 from offsetwise.regular_files import below
 
 Names = Callable[[str], Iterable[str]]
-"""Returns the names in a folder of what was written, by the folder's own."""
+"""Returns the names in a folder of the written copy, given the folder's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """The file in a copy on an object store that keeps jobs and other appliers away while the copy is not whole."""
+    """The file in a copy on an object store that keeps jobs and other appliers out while the copy is incomplete."""
 
     path: Callable[[ReceiptStep], str]
-    """Returns where it is while a step is undone."""
+    """Returns its path while a step is undone."""
     matches: Callable[[str], bool]
-    """Whether a file with this path may be one."""
+    """Whether a path may be that of a guard."""
 
 
 def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes | None]) -> str | None:
-    """Describe what is no longer as a step wrote it; None where all is.
+    """Describe a difference from what a step wrote; None if there is none.
 
     Args:
         step: What was written.
-        names: The files that stand there now, relative; those that were left out at least.
-        read: Gives a file's bytes; None where there is none.
+        names: The existing files, relative; at least those that the step left out.
+        read: Returns a file's bytes; None if it is missing.
     """
     results = set(names)
     for file in step.files:
@@ -47,7 +47,7 @@ def changed(step: ReceiptStep, names: Iterable[str], read: Callable[[str], bytes
 
 
 def folder_changed(step: ReceiptStep) -> str | None:
-    """Describe what in a local folder is no longer as a step wrote it; None where all is."""
+    """Describe how a local folder differs from what a step wrote; None if it does not."""
 
     def at(path: str) -> str:
         return below(step.place, path)
@@ -57,24 +57,23 @@ def folder_changed(step: ReceiptStep) -> str | None:
 
 
 def foreign_names(names: Iterable[str], own: Container[str]) -> str | None:
-    """Describe what stands among a plan's own files that it did not put there; None where nothing does."""
+    """Describe a file that the plan did not write among its own; None if there is none."""
     other = next((name for name in sorted(names) if name not in own), None)
     return None if other is None else f"{other[:300]} is there, and is not part of what was written."
 
 
 def names_below(folder: str) -> Iterator[str]:
-    """Yield every file and link below a folder, relative to it."""
     for above, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(above, name))]
         yield from (os.path.relpath(os.path.join(above, name), folder) for name in (*files, *links))
 
 
 def look_at_folder(step: ReceiptStep, wrong: Callable[[], str | None]) -> SeenPlace:
-    """Return whether a local folder stands there as a step wrote it.
+    """Return whether a local folder exists as a step wrote it.
 
     Args:
         step: What was written.
-        wrong: Says what is not as it was written, or not by this plan.
+        wrong: Describes a difference from what this plan wrote; None if there is none.
     """
     if not os.path.isdir(step.place) or not os.listdir(step.place):
         return absent(step)

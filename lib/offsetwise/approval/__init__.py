@@ -1,4 +1,4 @@
-"""Who may approve a plan, how they sign it, and whether exactly this plan is approved."""
+"""Approvals: who may approve a plan, how they sign it, and whether exactly this plan is approved."""
 
 from offsetwise.approval.envelope import PAYLOAD_TYPE, ApprovalFile, Statement, Verdict
 from offsetwise.approval.judging import approved, believed

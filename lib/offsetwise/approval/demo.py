@@ -1,4 +1,4 @@
-"""The demo key: anybody can have it, so it approves the bundled samples and nothing else."""
+"""The demo key: it is public, so it approves the bundled samples and nothing else."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DEMO_KEY_ID: Final = "a04af87f335fb1f2f083832b21c28bf5a8e87f1758b36703141cb4d14a
 
 
 def demo_key() -> keys.PrivateKey:
-    """Return the demo key. It is no secret: it is made of this sentence."""
+    """Return the demo key. It is not secret: its seed is the hash of a sentence in this function."""
     seed = hashlib.sha256(b"Offsetwise's demo key approves the bundled sample and nothing else.").digest()
     return keys.demo(seed)
 
 
 @cache
 def sample_clusters(which: Bundled = Bundled.SPARK) -> tuple[object, object]:
-    """Return the ids of the old and the new cluster that a bundled sample was recorded from. They exist no more.
+    """Return the ids of the old and the new cluster of a bundled sample, which exist no more.
 
     Raises:
         FileError: The bundled sample is damaged.
@@ -36,7 +36,7 @@ def sample_clusters(which: Bundled = Bundled.SPARK) -> tuple[object, object]:
 
 
 def sample_of(plan: Plan) -> Bundled | None:
-    """Return the bundled sample that a plan is of, None if it is of none. An unknown cluster is never a sample's.
+    """Return the bundled sample of a plan; None if it belongs to none. An unknown cluster is never a sample's.
 
     A plan that moves no position names only the cluster of the sink.
     """

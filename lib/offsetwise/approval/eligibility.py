@@ -1,4 +1,4 @@
-"""Who may not approve a plan: its author and everybody who edited it."""
+"""The people who may not approve a plan: its author and everybody who edited it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from offsetwise.model import Plan
 
 
 def why_barred(plan: Plan, subject: str) -> str | None:
-    """Explain why this person may not approve; None if nothing recorded bars them.
+    """Return why this person may not approve; None if nothing recorded bars them.
 
-    The names in a plan are recorded, not believed: somebody who gave a wrong name is not found here. What holds
-    without them is the number of trusted people that the applier's policy asks for.
+    The names in a plan are recorded, not verified: a person who gave a wrong name is not detected here. What holds in
+    any case is the number of trusted people that the applier's policy requires.
     """
     for role, names in (("author", (plan.author,)), ("editor", plan.editors)):
         for name in names:
@@ -24,10 +24,10 @@ def why_barred(plan: Plan, subject: str) -> str | None:
 
 
 def check_recorded(plan: Plan, digest: str) -> None:
-    """Refuse a plan that does not say who wrote it.
+    """Raise if a plan does not name its author and editors.
 
     Raises:
-        NotApprovedError: Nobody could be barred by such a plan.
+        NotApprovedError: A name is empty, so nobody could be barred.
     """
     if not all(plain(name) for name in (plan.author, *plan.editors)):
         raise NotApprovedError(

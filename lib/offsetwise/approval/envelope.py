@@ -1,8 +1,8 @@
-"""An approval's file: in-toto's DSSE envelope over a statement of our own.
+"""The file of an approval: in-toto's DSSE envelope over a statement of our own.
 
 The envelope is `{"payload", "payloadType", "signatures": [{"keyid", "sig"}]}`
 (https://github.com/secure-systems-lab/dsse/blob/master/envelope.md), with one signature. The signature covers the type
-and the bytes of the payload, so nothing of the payload is parsed before the signature is found to be right.
+and the bytes of the payload, so the payload is parsed only after the signature is verified.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _SIGNATURE_BYTES: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalFile:
-    """An approval as it was handed over, not yet believed."""
+    """An unverified approval."""
 
     name: str
-    """What to call it in messages, usually its path."""
+    """The name in messages, usually its path."""
     content: bytes
 
 
@@ -54,21 +54,21 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     plan_digest: str
-    """SHA-256 of the plan's file, hex; of several plans that of the file of their set."""
+    """SHA-256 of the plan's file, hex; for several plans that of the file of their set."""
     issuer: str
     subject: str
-    """Who the signer says they are."""
+    """The identity that the signer claims."""
     approved_at: datetime
     expires_at: datetime
     nonce: str
     verdict: Verdict
     accepted_unproven: tuple[AcceptedUnproven, ...] = ()
-    """Positions that may be applied though their proof cannot be made again; none where a set was signed."""
+    """Positions that may be applied although their proof cannot be repeated; empty for a set."""
     plans: tuple[str, ...] = ()
-    """The digests of all plans of the set that was signed, in its order; empty where one plan was signed."""
+    """The digests of all plans of the signed set, in its order; empty for a single plan."""
 
     def about(self, plan_digest: str) -> Statement | None:
-        """Return what was said of one plan, alone or among the plans of a set; None where nothing was."""
+        """Return the statement about one plan, alone or among the plans of a set; None if it is about others."""
         if plan_digest not in (self.plans or (self.plan_digest,)):
             return None
         return replace(self, plan_digest=plan_digest)
@@ -86,7 +86,7 @@ class Statement:
         accepted_unproven: tuple[AcceptedUnproven, ...] = (),
         plans: tuple[str, ...] = (),
     ) -> Statement:
-        """Make one that begins now, in whole seconds as files carry it, and that no other repeats."""
+        """Return a statement with a new nonce that begins now, in whole seconds as in files."""
         if now.utcoffset() is None:
             raise ValueError("now: expected a time with its zone")
         begins = now.replace(microsecond=0)
@@ -105,7 +105,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
-    """An envelope in its form, its signature not yet checked."""
+    """A parsed envelope whose signature is not yet verified."""
 
     name: str
     key: str
@@ -180,7 +180,7 @@ def text_of(at: datetime) -> str:
 
 
 def seal(statement: Statement, key: PrivateKey) -> bytes:
-    """Sign a statement; give the envelope's file.
+    """Sign a statement; return the envelope's file.
 
     Raises:
         UsageError: It is too large to be read again.
@@ -201,7 +201,7 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
         ]
     payload = json.dumps(body, ensure_ascii=False, sort_keys=True).encode()
     signature = key.sign(_covered(payload))
-    # Not `to_dict`, which writes base64 of the URL kind in some releases: here it is the standard one, always.
+    # Not `to_dict`, which writes URL-safe base64 in some releases: here it is always the standard alphabet.
     results = {
         "payload": base64.b64encode(payload).decode("ascii"),
         "payloadType": PAYLOAD_TYPE,
@@ -218,7 +218,7 @@ def seal(statement: Statement, key: PrivateKey) -> bytes:
 
 
 def _subject_of(statement: Statement) -> dict[str, object]:
-    """Return what a statement is of: releases that know no sets refuse the later version."""
+    """Return the subject of a statement, with a version that releases without sets reject if it is a set."""
     if not statement.plans:
         return {"format_version": "1.0", "plan_digest": statement.plan_digest}
     plan_set = {"digest": statement.plan_digest, "plans": list(statement.plans)}
@@ -233,10 +233,10 @@ def _covered(payload: bytes) -> bytes:
 
 
 def opened(file: ApprovalFile) -> Signed:
-    """Read the form of an envelope. Nothing is said yet about who made it.
+    """Parse an envelope without verifying its signature.
 
     Raises:
-        NotApprovedError: It is no envelope, of another type of payload, or does not have exactly one signature.
+        NotApprovedError: It is no envelope, has another type of payload, or does not have exactly one signature.
     """
     what = f"Approval {file.name}"
     read = strict.read(file.content, EnvelopeShape, what=what, fix=SIGN_AGAIN)
@@ -264,10 +264,10 @@ def opened(file: ApprovalFile) -> Signed:
 
 
 def statement(signed: Signed, key: PublicKey) -> Statement:
-    """Check the signature, and then read what was signed.
+    """Verify the signature, and then parse the payload.
 
     Raises:
-        NotApprovedError: The key's holder did not sign this, or what they signed is no approval.
+        NotApprovedError: The key's holder did not sign this, or the payload is no approval.
     """
     what = f"Approval {signed.name}"
     if not key.verifies(signed.signature, _covered(signed.payload)):
@@ -280,7 +280,7 @@ def statement(signed: Signed, key: PublicKey) -> Statement:
 
 
 def stated_in(file: ApprovalFile) -> Statement:
-    """Read an approval that was believed when it was kept: its signature is not checked.
+    """Read a stored approval whose signature was verified before; it is not verified again.
 
     Raises:
         NotApprovedError: It is no approval.
@@ -314,7 +314,7 @@ def _read(signed: Signed) -> StatementShape:
 def _decoded(text: str, what: str) -> bytes:
     try:
         data = base64.b64decode(text, validate=True)
-        # base64 leaves bits over that readers ignore: two texts for one value would be two files for one approval.
+        # base64 has unused bits that readers ignore: two texts for one value would be two files for one approval.
         same = base64.b64encode(data) == text.encode("ascii")
     except (binascii.Error, ValueError):
         same = False

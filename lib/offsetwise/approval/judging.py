@@ -1,8 +1,8 @@
-"""Whether exactly this plan is approved: the one place that decides.
+"""Decide whether exactly this plan is approved; no other module does.
 
-Trust comes from the policy alone. What a plan, an envelope or a statement says about whom to trust is compared with the
-policy and never taken from there. Each approval is judged by itself; one that is refused counts for nothing, and is
-told about where too few are left. A trusted person's no is heard even then.
+Trust comes only from the policy. What a plan, an envelope or a statement says about whom to trust is only compared with
+it. Each approval is evaluated by itself; an invalid one does not count, and its reason is reported if too few remain. A
+rejection by a trusted person always counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from offsetwise.wording import many
 
 MAX_FILES: Final = 100
 _TOLD: Final = 8
-"""How many refused approvals one message tells about."""
+"""How many invalid approvals a message lists."""
 _SOMEBODY_ELSE: Final = "Let a trusted person who neither wrote nor edited the plan sign it with `offsetwise sign`."
 
 
@@ -38,20 +38,20 @@ class _Case:
     policy: ApprovalPolicy
     keys: tuple[PublicKey, ...]
     people: Mapping[str, int]
-    """By name, the number of the person: of each person's key, and of everybody whom a console vouched for."""
+    """The number of the person by name: of each key's holder, and of everybody whom a console vouched for."""
     excluded: tuple[tuple[int, str], ...]
     """(person, why they may not approve)."""
     max_lifetime: timedelta
     clock_skew: timedelta
     times: tuple[datetime, ...]
-    """When an approval may be good: at one of these. The last one is now."""
+    """An approval must be valid at one of these times. The last one is now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
     approver: Approver
     file: ApprovalFile
-    """As it was handed over."""
+    """As it was given."""
 
 
 def approved(
@@ -63,19 +63,19 @@ def approved(
     *,
     begun_at: datetime | None = None,
 ) -> tuple[Counted, ...]:
-    """Return the approvals of exactly this plan that count, one of each person, as many as the policy asks for or more.
+    """Return the valid approvals of exactly this plan, one for each person, at least as many as the policy requires.
 
     Args:
         plan_bytes: The plan's file, every byte.
-        plan: What was read from it, and what is going to be written.
-        envelopes: The approvals that were handed over.
-        policy: Whom the applier trusts.
+        plan: The plan parsed from it, which is going to be written.
+        envelopes: The given approvals.
+        policy: The keys that the applier trusts.
         now: With its time zone.
-        begun_at: When the plan was applied, for taking it back: an approval that was good then counts as well.
+        begun_at: When the plan was applied, for a rollback: an approval that was valid then counts as well.
 
     Raises:
         NotApprovedError: Too few trusted people approved it, one of them rejected it, or the policy can never be met.
-            Each refused approval is told with its reason.
+            The message has the reason for each invalid approval.
     """
     case = _case(plan_bytes, plan, policy, *(() if begun_at is None else (begun_at,)), now)
     if len(envelopes) > MAX_FILES:
@@ -86,7 +86,7 @@ def approved(
     heard = [_heard(file, case) for file in envelopes]
     case = _with_people(case, [heard_one for heard_one in heard if not isinstance(heard_one, NotApprovedError)])
     _check_can_be_met(case, policy.required)
-    # Of one person, what was said of this plan alone counts before what was said of a set: it may accept more.
+    # For each person, statements about this plan alone count before those about a set: they may accept more.
     in_order = sorted(zip(envelopes, heard, strict=True), key=lambda pair: _is_of_set(pair[1]))
     counted, refused = _count(case, in_order)
     if len(counted) < policy.required:
@@ -101,10 +101,10 @@ def _is_of_set(heard: tuple[PublicKey, Statement] | NotApprovedError) -> bool:
 def _count(
     case: _Case, envelopes: Iterable[tuple[ApprovalFile, tuple[PublicKey, Statement] | NotApprovedError]]
 ) -> tuple[tuple[Counted, ...], list[NotApprovedError]]:
-    """Return the approvals that count, one of each person, and why each of the others does not.
+    """Return the valid approvals, one for each person, and why the others are invalid.
 
     Raises:
-        NotApprovedError: Somebody trusted rejected the plan.
+        NotApprovedError: A trusted person rejected the plan.
     """
     counted: dict[int, Counted] = {}
     nonces: set[str] = set()
@@ -141,17 +141,17 @@ def _approver(key: PublicKey, said: Statement) -> Approver:
 def believed(
     plan_bytes: bytes, plan: Plan, file: ApprovalFile, policy: ApprovalPolicy, now: datetime
 ) -> tuple[PublicKey, Statement]:
-    """Return what one approval or rejection of exactly this plan says, and the trusted key that signed it.
+    """Return a valid approval or rejection of exactly this plan, and the trusted key that signed it.
 
     Args:
         plan_bytes: The plan's file, every byte.
-        plan: What was read from it.
-        file: The approval that was handed over.
-        policy: Whom the one who asks trusts. How many are required is not asked here.
+        plan: The plan parsed from it.
+        file: The given approval.
+        policy: The trusted keys. The required number is not checked here.
         now: With its time zone.
 
     Raises:
-        NotApprovedError: It counts for nothing.
+        NotApprovedError: It is invalid.
     """
     case = _case(plan_bytes, plan, policy, now)
     heard = _heard(file, case)
@@ -190,7 +190,7 @@ def _case(plan_bytes: bytes, plan: Plan, policy: ApprovalPolicy, *times: datetim
 
 
 def _with_people(case: _Case, heard: Sequence[tuple[PublicKey, Statement]]) -> _Case:
-    """Number the people: those who hold a key, and those whom a trusted console's signature names."""
+    """Return the case with numbered people: the holders of keys, and those for whom a trusted console signed."""
     names = [key.subject for key in case.keys if not key.vouches]
     names += [said.subject for key, said in heard if key.vouches]
     people = dict(zip(names, distinct_people(names), strict=True))
@@ -235,10 +235,10 @@ def _heard(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement] | Not
 def _believed(
     file: ApprovalFile, heard: tuple[PublicKey, Statement] | NotApprovedError, case: _Case
 ) -> tuple[PublicKey, Statement]:
-    """Return what was said by somebody who may, at this time.
+    """Return a statement if its signer may decide, at this time.
 
     Raises:
-        NotApprovedError: It counts for nothing.
+        NotApprovedError: It is invalid.
     """
     if isinstance(heard, NotApprovedError):
         raise heard
@@ -254,10 +254,10 @@ def _believed(
 
 
 def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
-    """Check the signature, what it is of, and that its key may speak for the one it names.
+    """Verify the signature, the plan, and that the key may sign for the named person.
 
     Raises:
-        NotApprovedError: It counts for nothing.
+        NotApprovedError: It is invalid.
     """
     what = f"Approval {file.name}"
     signed = opened(file)
@@ -291,7 +291,6 @@ def _verified(file: ApprovalFile, case: _Case) -> tuple[PublicKey, Statement]:
 
 
 def _of_another(what: str, said: Statement, case: _Case) -> NotApprovedError:
-    """Return the error of an approval that says nothing of this plan."""
     plan, result = f"{case.digest[:12]}…", f"plan {said.plan_digest[:12]}…"
     if said.plans:
         result = f"the {many(len(said.plans), 'plan')} of set {said.plan_digest[:12]}…"
@@ -331,7 +330,7 @@ def _check_times(what: str, said: Statement, case: _Case) -> None:
 
 
 def _wrong_time(said: Statement, case: _Case, at: datetime) -> tuple[str, str] | None:
-    """Explain why an approval is not good at a time, and what to do; None where it is."""
+    """Return why an approval is not valid at a time, and the remedy; None if it is valid."""
     begins, ends, now = text_of(said.approved_at), text_of(said.expires_at), text_of(at)
     if said.expires_at <= said.approved_at:
         message, fix = f"it expires at {ends}, not after it begins at {begins}", SIGN_AGAIN

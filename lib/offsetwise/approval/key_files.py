@@ -1,4 +1,4 @@
-"""Key files, approvals and trusted keys on disk. A private file is its owner's alone, and is never written over."""
+"""Key files, approvals and trusted keys on disk. Only its owner can read a private file, which is never overwritten."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NEW_NAME: Final = "Name a file that does not exist yet, in a folder that does."
 
 
 def write_keys(path: str | Path, key: PrivateKey) -> Path:
-    """Write a private file, readable by its owner only, and the `.pub` file beside it; give the latter's path.
+    """Write a private file, readable by its owner only, and the `.pub` file next to it; return the latter's path.
 
     Raises:
-        FileError: One of the two exists, or cannot be written. Then neither is there that was not before.
+        FileError: One of the two exists, or cannot be written. No new file is left then.
     """
     path = Path(path)
     public = path.with_name(f"{path.name}.pub")
@@ -78,7 +78,7 @@ def read_public_key(path: Path) -> PublicKey:
 
 
 def read_approval(path: Path) -> ApprovalFile:
-    """Read an approval's file, without believing it.
+    """Read an approval's file without verifying it.
 
     Raises:
         NotApprovedError: It cannot be read.
@@ -87,10 +87,10 @@ def read_approval(path: Path) -> ApprovalFile:
 
 
 def policy_for(settings: ApprovalSettings, trust: Sequence[Path] = ()) -> ApprovalPolicy:
-    """Return the applier's policy: the migration file's, joined with the keys named on the command line.
+    """Return the applier's policy: the migration file's, combined with the keys named on the command line.
 
     Raises:
-        NotApprovedError: A key cannot be read, or is not whose the migration file says.
+        NotApprovedError: A key cannot be read, or has another holder than the migration file says.
     """
     listed = None
     if settings.trusted_keys is not None:
@@ -115,7 +115,7 @@ def listed_key(trusted: TrustedKey) -> PublicKey:
     """Read a key that a configuration lists.
 
     Raises:
-        NotApprovedError: It cannot be read, or is not whose the configuration says.
+        NotApprovedError: It cannot be read, or has another holder than the configuration says.
     """
     key = read_public_key(Path(trusted.file))
     if (key.issuer, key.subject) != (trusted.issuer, trusted.subject):
@@ -154,7 +154,7 @@ def _read(path: Path) -> tuple[bytes, int]:
 
 @contextmanager
 def _new(path: Path, mode: int) -> Iterator[int]:
-    """Yield a new, empty file. If anything fails inside, it is taken away again."""
+    """Yield a new, empty file, which is removed again if the block fails."""
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except OSError as error:

@@ -1,7 +1,7 @@
 """Ed25519 keys: the public one names its holder, the private one never prints.
 
 A key's id is that of in-toto and TUF: the SHA-256 of the canonical JSON of its type, scheme and public part. The issuer
-of a personal key is `key:<id>` unless another is named: nobody but the key vouches for its holder.
+of a personal key is `key:<id>` unless another is given: only the key itself vouches for its holder.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 SCHEME: Final = "ed25519"
 OWN_ISSUER: Final = "key:"
 RESERVED: Final = "offsetwise:"
-"""Issuers that begin so are Offsetwise's own."""
+"""The prefix of Offsetwise's own issuers."""
 CONSOLE: Final = f"{RESERVED}console"
 """The issuer of a console's key: it signs for people whom the console saw signed in, never for itself."""
 _ASK_AGAIN: Final = "Ask the holder for the .pub file that `offsetwise keygen` wrote, and check its key id with them."
 _PEM: Final = re.compile(r"-----BEGIN PRIVATE KEY-----\n([A-Za-z0-9+/=]{64})\n-----END PRIVATE KEY-----\n")
 _PUBLIC: Final = re.compile(r"[0-9a-f]{64}")
 _PKCS8: Final = bytes.fromhex("302e020100300506032b657004220420")
-"""What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410)."""
+"""The bytes before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410)."""
 MAX_TOLD: Final = 40
 _NOBODY: Final = "It counts for nothing, so nobody is trusted by it. Nothing was written."
 _NEW_PAIR: Final = "Give the private file that `offsetwise keygen` wrote, or make a new pair of keys."
@@ -40,7 +40,7 @@ _NEW_PAIR: Final = "Give the private file that `offsetwise keygen` wrote, or mak
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicKey:
-    """A key to verify with, and whose it is."""
+    """A key for verification, with its holder."""
 
     id: str
     public: str
@@ -70,23 +70,22 @@ class PublicKey:
         return self.issuer == CONSOLE
 
     def verifies(self, signature: bytes, signed: bytes) -> bool:
-        """Whether this key's holder made `signature` over `signed`."""
+        """Return whether `signature` over `signed` is by this key's holder."""
         from securesystemslib.signer import Signature  # noqa: PLC0415 - as in `_library_key`
 
         key = _library_key(self.public)
         try:
             key.verify_signature(Signature(key.keyid, signature.hex()), signed)
-        except UnverifiedSignatureError:  # what cannot be verified for any other reason is one of these too
+        except UnverifiedSignatureError:  # raised for every other reason too
             return False
         return True
 
     def dump(self) -> str:
-        """Return the text of the `.pub` file."""
         return _dump("public-key", self)
 
 
 class PrivateKey:
-    """A key to sign with. It cannot be printed, compared or pickled; `secret_file` is the only way out."""
+    """A key for signing. It cannot be printed, compared or pickled; only `secret_file` returns its secret."""
 
     __slots__ = ("_signer", "public")
 
@@ -101,24 +100,23 @@ class PrivateKey:
         raise TypeError("a private key is not pickled")
 
     def sign(self, signed: bytes) -> bytes:
-        """Return the signature over bytes."""
         return bytes.fromhex(self._signer.sign(signed).signature)
 
     def secret_file(self) -> str:
-        """Return the text of the private file. It goes nowhere else."""
+        """Return the text of the private file. It must be written nowhere else."""
         return _dump("private-key", self.public, private=self._signer.private_bytes.decode("ascii"))
 
 
 def keygen(*, subject: str, issuer: str | None = None, console: bool = False) -> PrivateKey:
-    """Make a new key.
+    """Create a new key.
 
     Args:
-        subject: Whose it is; of a console's key, what to call the console.
-        issuer: Who vouches for the subject; the key itself where nobody is named.
+        subject: Its holder; for a console's key, the name of the console.
+        issuer: Who vouches for the subject; the key itself if None.
         console: Whether a console signs with it, for the people who sign in there.
 
     Raises:
-        UsageError: A name that cannot be shown, or an issuer that belongs to something else.
+        UsageError: A name that cannot be displayed, or a reserved issuer.
     """
     for name in (subject, *([] if issuer is None else [issuer])):
         if not strict.is_name(name):
@@ -182,10 +180,10 @@ class _PrivateFile(strict.Shape):
 
 
 def read_public(content: bytes, *, name: str) -> PublicKey:
-    """Read a `.pub` file.
+    """Parse a `.pub` file.
 
     Raises:
-        NotApprovedError: It is no key of ours, is cut off or was changed; nobody can be trusted by it.
+        NotApprovedError: It is no key of ours, is cut off or was changed; it must not be trusted.
     """
     read = strict.read(content, PublicFile, what=f"Public key {name}", fix=_ASK_AGAIN, effect=_NOBODY)
     try:
@@ -195,10 +193,10 @@ def read_public(content: bytes, *, name: str) -> PublicKey:
 
 
 def read_private(content: bytes, *, name: str) -> PrivateKey:
-    """Read a private file.
+    """Parse a private file.
 
     Raises:
-        FileError: It is no key of ours, is cut off or was changed. What it holds is never shown, not even in part.
+        FileError: It is no key of ours, is cut off or was changed. Its content is never shown, not even in part.
     """
     try:
         read = strict.read(content, _PrivateFile, what=name, fix=_NEW_PAIR)
@@ -223,9 +221,9 @@ def read_private(content: bytes, *, name: str) -> PrivateKey:
 
 
 def _signer(private: str, public: PublicKey) -> CryptoSigner | None:
-    """Return the signer of a private part, None for anything that is not written as `keygen` writes it.
+    """Return the signer of a private part; None for anything that `keygen` does not write.
 
-    Not the library's reader of PEM: of damaged keys it raises what is no error of input.
+    The library's reader of PEM is not used: for damaged keys it raises errors other than those of input.
     """
     match = _PEM.fullmatch(private)
     der = b"" if match is None else base64.b64decode(match[1], validate=True)
@@ -243,7 +241,7 @@ def _checked(read: PublicFile | _PrivateFile) -> PublicKey:
 
 
 def _library_key(public: str) -> SSlibKey:
-    """Return a key as the library has it, imported where it is used: it imports the clients of three clouds."""
+    """Return a key of the library, imported here because it imports the clients of three clouds."""
     from securesystemslib.signer import SSlibKey  # noqa: PLC0415 - see above
 
     return SSlibKey.from_crypto(Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)))

@@ -1,12 +1,12 @@
-"""Whether two names may mean one person. Doubt counts as yes: it costs a signature, the other way costs the rule.
+"""Decide whether two names may be one person's. Doubt counts as yes: that costs a signature, the other way the rule.
 
 Names come in many forms: `alice`, `Alice <alice@example.org>`, `auth0|alice`, `CN=Alice,OU=Data`, and as the console
-records people, `https://login.example.org alice <alice@example.org>`. Two names may be one person's where
+records people, `https://login.example.org alice <alice@example.org>`. Two names may be one person's if
 
-- one of them, whole, is in the other, between separators;
-- they share a mail address, or the local part of an address in one is a part of the other.
+- one of them, as a whole, is in the other, between separators;
+- they share an e-mail address, or the local part of an address in one is a part of the other.
 
-They are compared by what they look like: without case, width and invisible characters, and by the skeletons of UTS #39.
+They are compared by appearance: without case, width and invisible characters, and by the skeletons of UTS #39.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from offsetwise.lookalikes import folded, skeleton, without_invisible
 
 _BETWEEN_PARTS: Final = re.compile(r"[\s|#/\\<>()\[\]{}\"',;:=?&]+")
 _ISSUER: Final = re.compile(r"\s*https?://\S+\s+(?=\S)", re.IGNORECASE)
-"""What the console records before a subject. Many people have one issuer, so it makes nobody the same."""
+"""The issuer that the console records before a subject. Many people share one, so it identifies nobody."""
 
 
 def plain(name: str) -> str:
-    """Return a name without case, width, invisible characters and doubled blanks.
+    """Return a name without case, width, invisible characters and repeated blanks.
 
     >>> plain("  ＡＬＩＣＥ Smith ")
     'alice smith'
@@ -35,7 +35,7 @@ def plain(name: str) -> str:
 
 
 def same_person(name: str, other: str) -> bool:
-    """Whether two names may mean one person.
+    """Return whether two names may be one person's.
 
     >>> same_person("Alice", "Alice Smith <alice@example.org>"), same_person("alice@a.org", "alice@b.org")
     (True, False)
@@ -46,9 +46,9 @@ def same_person(name: str, other: str) -> bool:
 
 
 def distinct_people(names: Sequence[str]) -> tuple[int, ...]:
-    """Number the people behind names, so that two names of one person have one number.
+    """Number the people behind names, so that all names that may be one person's share a number.
 
-    Where a name may be either of two people, all three are one: numbers never depend on the order.
+    If a name may be either of two people, all three share one, so that numbers never depend on the order.
 
     >>> distinct_people(["alice", "bob", "ALICE"])
     (0, 1, 0)
@@ -84,9 +84,9 @@ class _ReadName:
 
 @lru_cache(maxsize=4096)
 def _readings(name: str) -> frozenset[_ReadName]:
-    """Return a name as it may be read: what nobody sees as nothing or as a blank, letters as they are or without case.
+    """Return the readings of a name: invisible characters removed or as blanks, with and without case.
 
-    A letter may look like another one as a capital only, or as a small one only.
+    A letter may look like another one only as a capital, or only as a small letter.
     """
     texts = {without_invisible(unicodedata.normalize("NFKC", name), instead) for instead in ("", " ")}
     return frozenset(_reading(variant) for text in texts for variant in (text, folded(text)))

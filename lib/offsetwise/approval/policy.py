@@ -1,4 +1,4 @@
-"""Whom the applier trusts, and how many of them must agree. It comes from the applier's own configuration, only."""
+"""The keys that the applier trusts, and how many people must agree; only from the applier's own configuration."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from offsetwise.approval.keys import OWN_ISSUER, RESERVED, PublicKey
 from offsetwise.errors import NotApprovedError
 
 MAX_LIFETIME_S: Final = 30 * 86_400
-"""Where nothing is configured."""
+"""The default."""
 CLOCK_SKEW_S: Final = 120
-"""Where nothing is configured."""
+"""The default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalPolicy:
-    """What must be there for a plan to count as approved. None: this part of the configuration does not say."""
+    """The conditions for a plan to count as approved. None: not stated in this part of the configuration."""
 
     required: int = 1
     """How many people, each with a key of their own."""
     trusted: tuple[PublicKey, ...] | None = None
-    """Each names a key, and its issuer and subject as the applier knows them."""
+    """The trusted keys, with the issuer and subject of each as the applier knows them."""
     vouching: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(id of a console's key, issuers of the people it may sign for). A console's key without is good for nothing."""
+    """(id of a console's key, issuers of the people it may sign for). A console's key without an entry is useless."""
     max_lifetime_s: int | None = None
     """The longest time from an approval to its expiry."""
     clock_skew_s: int | None = None
@@ -59,10 +59,10 @@ class ApprovalPolicy:
 
 
 def combined(first: ApprovalPolicy, other: ApprovalPolicy) -> ApprovalPolicy:
-    """Join the policy of the migration file with that of the command line: whatever either forbids is forbidden.
+    """Combine the policy of the migration file with that of the command line: whatever either forbids is forbidden.
 
-    Keys that both list, with the same issuer and subject, count; the larger number; the shorter times. Whom a console's
-    key may sign for, either may say; where both do, the issuers that both name.
+    Keys that both list, with the same issuer and subject, count; the larger number; the shorter times. Either may state
+    for whom a console's key may sign; if both do, only issuers that both name count.
     """
     said, also = dict(first.vouching), dict(other.vouching)
     both = {key: tuple(issuer for issuer in said[key] if issuer in also[key]) for key in said.keys() & also.keys()}

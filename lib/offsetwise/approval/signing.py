@@ -1,4 +1,4 @@
-"""Signing a plan: an early no where the applier would say no."""
+"""Sign a plan, after checks that the applier would fail later."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offsetwise.plan.reading import read_plan
 from offsetwise.plan.refusals import require_proofs
 
 LIFETIME: Final = timedelta(days=7)
-"""Where nothing is asked for."""
+"""The default."""
 LONGEST: Final = timedelta(days=366)
 
 
@@ -33,30 +33,33 @@ def sign(
     accepted_unproven: tuple[AcceptedUnproven, ...] = (),
     name: str = "the plan",
 ) -> bytes:
-    """Sign exactly these bytes; give the approval's file.
+    """Sign exactly these bytes.
 
-    What is refused here is refused for the signer's sake. What counts is decided when the plan is applied, by the
-    applier's own configuration.
+    The checks here help the signer. Whether an approval counts is decided when the plan is applied, by the applier's
+    own configuration.
 
     Args:
         plan_bytes: The plan's file, every byte.
-        key: The signer's.
-        subject: Who signs.
+        key: The signer's key.
+        subject: The signer.
         issuer: Who vouches for that name.
         now: With its time zone.
-        expires_in: How long the approval is good for.
-        verdict: What the signer says.
-        accepted_unproven: Positions that may be applied though their proof cannot be made again.
-        name: What to call the plan in errors, usually its path.
+        expires_in: How long the approval is valid.
+        verdict: The decision.
+        accepted_unproven: Positions that may be applied although their proof cannot be repeated.
+        name: The name of the plan in errors, usually its path.
+
+    Returns:
+        The approval's file.
 
     Raises:
         FileError: The bytes are no plan.
-        PlanError: The plan contradicts itself; a position has no proof that could be made again; or one is accepted as
-            unproven that is none of the plan's, or needs no proof.
-        VersionError: The plan is of a version this release does not know.
-        NotApprovedError: The signer is author or editor of the plan, under any of the names given, and so decides
-            nothing about it, not even a rejection; or the demo key for anything but the sample.
-        UsageError: A lifetime or a name that cannot be.
+        PlanError: The plan contradicts itself; a position has no proof that could be repeated; or a position is
+            accepted as unproven that is not in the plan, or needs no proof.
+        VersionError: The plan has a version that this release does not know.
+        NotApprovedError: The signer is author or editor of the plan, under any of the given names, and so must not
+            decide about it, not even reject it; or the demo key for anything but the sample.
+        UsageError: An impossible lifetime or name.
     """
     plan = read_plan(plan_bytes, subject=name)
     digest = digest_of(plan_bytes)
@@ -76,10 +79,10 @@ def sign(
 
 
 def require_possible(expires_in: timedelta, subject: str, issuer: str) -> None:
-    """Refuse a lifetime or a name that no approval can have.
+    """Raise for a lifetime or a name that no approval can have.
 
     Raises:
-        UsageError: One of them is such.
+        UsageError: One of them is impossible.
     """
     if not timedelta(seconds=1) <= expires_in <= LONGEST:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Signing all plans of a set at once: what is asked about a plan is asked about each of them."""
+"""Sign all plans of a set at once, with the checks of a single plan for each of them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def sign_set(
     verdict: Verdict = Verdict.APPROVED,
     name: str = "the set",
 ) -> bytes:
-    """Sign exactly the plans of a set, under the names of the key; give the approval's file.
+    """Sign exactly the plans of a set, with the identity of the key, and return the approval's file.
 
     Args:
         set_bytes: The set's file, every byte.
         plans: The files of its plans, every byte of each, in its order.
-        key: The signer's.
+        key: The signer's key.
         now: With its time zone.
-        expires_in: How long the approval is good for.
-        verdict: What the signer says.
-        name: What to call the set in errors, usually its path.
+        expires_in: How long the approval is valid.
+        verdict: The decision.
+        name: The name of the set in errors, usually its path.
 
     Raises:
-        OffsetwiseError: A plan is not the one that the set names, or could not be signed alone; says of which job.
+        OffsetwiseError: A plan is not the one that the set names, or could not be signed alone; see the message.
     """
     plan_set = read_plan_set(set_bytes, subject=name)
     subject, issuer = key.public.subject, key.public.issuer

@@ -1,7 +1,7 @@
-"""Reads keys, envelopes and statements: small strict JSON, of exactly one version, without any key that is not known.
+"""Strict parsing of keys, envelopes and statements: small JSON, of exactly one version, without unknown keys.
 
-Plans may come from a later minor version; these may not. A later version could add a condition, and to read over a
-condition would be to approve more than was signed.
+Plans may have a later minor version; these files may not. A later version could add a condition, and ignoring a
+condition would approve more than was signed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Shape(BaseModel):
-    """What a file or a part of one must look like."""
+    """The required form of a file or a part of one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -58,17 +58,17 @@ _S = TypeVar("_S", bound=Shape)
 
 
 def read(content: bytes, shape: type[_S], *, what: str, fix: str, effect: str = COUNTS_NOTHING) -> _S:
-    """Read a file, or what was signed.
+    """Parse a file, or a signed payload.
 
     Args:
         content: All of it.
-        shape: What it must look like.
-        what: What it is, with its name: the beginning of the message.
-        fix: The next thing to do if it cannot be read.
-        effect: What follows if it cannot be read.
+        shape: The required form.
+        what: Its kind and name: the beginning of the message.
+        fix: The remedy if it cannot be parsed.
+        effect: The consequence if it cannot be parsed.
 
     Raises:
-        NotApprovedError: It is not what `shape` says.
+        NotApprovedError: It does not have the form of `shape`.
     """
     why = _too_large(content)
     if why is None:
@@ -84,7 +84,7 @@ def read(content: bytes, shape: type[_S], *, what: str, fix: str, effect: str = 
 
 
 def first_wrong(error: ValidationError) -> str:
-    """Return the first thing that does not have its shape, and where it is."""
+    """Return the first value that does not have its form, with its path."""
     first = error.errors(include_input=False, include_url=False)[0]
     path = ".".join(str(part) for part in first["loc"]) or "the top level"
     return f"{path} is wrong: {first['msg'][:200]}"

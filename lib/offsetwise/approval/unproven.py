@@ -1,6 +1,7 @@
-"""Which positions a reviewer may accept as unproven, because retention took the records of their proof.
+"""The positions that a reviewer may accept as unproven, because retention deleted the records of their proof.
 
-Only such a record's loss is accepted: one that is there and differs, or a position that was never proven, is not.
+Only the loss of such a record can be accepted; not a record that exists and differs, nor a position that was never
+proven.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ _PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249}):([0-9]{1,9})")
 
 
 def named(texts: Sequence[str], reasons: Sequence[str]) -> dict[TopicPartition, str]:
-    """Read `topic:partition`, each with its reason: one for each in their order, or one for all.
+    """Parse `topic:partition`, each with its reason: one each in their order, or the same one for all.
 
     Raises:
-        UsageError: One is none, is named twice, or has no reason.
+        UsageError: A text has another form, is repeated, or has no reason.
     """
     if texts and len(reasons) == 1:
         reasons = (reasons[0],) * len(texts)
@@ -46,7 +47,7 @@ def named(texts: Sequence[str], reasons: Sequence[str]) -> dict[TopicPartition, 
 
 
 def accepted(reasons: Mapping[TopicPartition, str]) -> tuple[AcceptedUnproven, ...]:
-    """Return what is signed of them, in the order of their names."""
+    """Return the signed form of the accepted positions, sorted by name."""
     return tuple(
         AcceptedUnproven(topic=at.topic, partition=at.partition, reason=reason.strip())
         for at, reason in sorted(reasons.items())
@@ -54,13 +55,13 @@ def accepted(reasons: Mapping[TopicPartition, str]) -> tuple[AcceptedUnproven, .
 
 
 def acceptable(position: PlannedPosition) -> bool:
-    """Whether a position may be accepted as unproven: records prove it, which retention can take."""
+    """Return whether a position may be accepted as unproven: records prove it, which retention can delete."""
     proofs = (position.proof, position.end_proof)
     return position.override is None and any(proof is not None and proof.has_records for proof in proofs)
 
 
 def why_not(plan: Plan, requested: Sequence[AcceptedUnproven]) -> str | None:
-    """Describe in a sentence why these may not be accepted; None where they may."""
+    """Return a sentence why these positions must not be accepted; None if they may."""
     positions: dict[TopicPartition, list[PlannedPosition]] = {}
     for position in plan.positions:
         positions.setdefault(position.topic_partition, []).append(position)
@@ -85,10 +86,10 @@ def why_not(plan: Plan, requested: Sequence[AcceptedUnproven]) -> str | None:
 
 
 def require_acceptable(plan: Plan, digest: str, verdict: Verdict, requested: Sequence[AcceptedUnproven]) -> None:
-    """Refuse to sign what would count for nothing.
+    """Raise before signing an acceptance that would be invalid.
 
     Raises:
-        PlanError: Something is accepted that may not be, or in a rejection.
+        PlanError: A position must not be accepted, or is accepted in a rejection.
     """
     why = why_not(plan, requested)
     if requested and verdict is Verdict.REJECTED:

@@ -1,4 +1,4 @@
-"""A console signs for somebody whom it saw signed in: the console's key, the reviewer's name."""
+"""Sign with a console's key for a person whom it saw signed in."""
 
 from __future__ import annotations
 
@@ -23,24 +23,27 @@ def vouch(
     accepted_unproven: tuple[AcceptedUnproven, ...] = (),
     plans: tuple[str, ...] = (),
 ) -> tuple[bytes, Statement]:
-    """Sign a person's decision; give the approval's file, and what it says.
+    """Sign a person's decision.
 
-    Whether the person may decide, and what they may accept, is not asked here: the review does, and whoever applies
-    asks again.
+    Whether the person may decide, and what they may accept, is not checked here: the review does that, and the applier
+    does it again.
 
     Args:
-        plan_digest: SHA-256 of the plan's file, hex; of a set that of the set's file.
-        key: The console's own, or the demo key for its own reviewer.
+        plan_digest: SHA-256 of the plan's file, hex; for a set that of the set's file.
+        key: The console's own key, or the demo key for its own reviewer.
         issuer: Who vouches for the person to the console.
         subject: The person.
         now: With its time zone.
-        expires_in: How long an approval is good for.
-        verdict: What the person says.
-        accepted_unproven: Positions that the person lets be applied though their proof cannot be made again.
-        plans: The digests of all plans of the set that is decided about, in its order; empty for one plan.
+        expires_in: How long an approval is valid.
+        verdict: The person's decision.
+        accepted_unproven: Positions that the person lets be applied although their proof cannot be repeated.
+        plans: The digests of all plans of the set, in its order; empty for one plan.
+
+    Returns:
+        The approval's file, and its statement.
 
     Raises:
-        NotApprovedError: Such a key does not sign for such a person.
+        NotApprovedError: The key must not sign for this person.
     """
     _require_signs_for(key, issuer=issuer, subject=subject)
     said = Statement.create(
@@ -57,9 +60,9 @@ def vouch(
 
 
 def _require_signs_for(key: PrivateKey, *, issuer: str, subject: str) -> None:
-    """Refuse a key that is no console's, or a person for whom this one does not sign.
+    """Raise unless the key is a console's, and may sign for the person.
 
-    The demo key signs for its own reviewer alone; a console's key for those whom an identity provider has signed in.
+    The demo key signs for its own reviewer only; a console's key for people whom an identity provider has signed in.
     """
     is_demo = key.public.id == demo.DEMO_KEY_ID
     if not (is_demo or key.public.vouches):

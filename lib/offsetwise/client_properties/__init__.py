@@ -1,7 +1,7 @@
-"""Which Kafka client properties a migration file may set, and what they are called in Java.
+"""The Kafka client properties that a migration file may set, and their names in the Java client.
 
-One table serves both clients: librdkafka (the cluster reader) takes the names as they are, Spark's Kafka source
-gets them mapped to the Java client's.
+One table serves both clients: librdkafka (the cluster reader) takes the names as they are, and they are mapped to the
+Java client's for Spark's Kafka source.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from offsetwise.client_properties.spark_allowed import check_allowed, check_serv
 class AddressedCluster(Protocol):
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
 
     @property
     def alias(self) -> str:
-        """What MirrorMaker calls it."""
+        """MirrorMaker's alias."""
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Librdkafka's properties, secrets as references."""
+        """The properties by librdkafka's names, secrets as references."""
 
     @property
     def folder(self) -> str | None:
-        """Where the file is that states it; None where no file does."""
+        """The folder of the file that states it; None if no file does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainCluster:
-    """An `AddressedCluster` that a process can take in without pydantic."""
+    """An `AddressedCluster` that a process can deserialize without pydantic."""
 
     name: str
     alias: str
@@ -62,7 +62,7 @@ def client_properties(cluster: AddressedCluster) -> ClientProperties:
     """Return librdkafka's properties of a cluster, secrets resolved. Secrets mask themselves when printed.
 
     Raises:
-        SecretError: A reference leads nowhere.
+        SecretError: A reference cannot be resolved.
         ConfigError: A property that cannot be used.
     """
     return resolve(cluster.properties, where=f"cluster {cluster.name!r}: properties", folder=cluster.folder)

@@ -1,8 +1,7 @@
-"""Which client properties a migration file may set.
+"""The client properties that a migration file may set.
 
-Names and meanings: librdkafka `CONFIGURATION.md`. What is not in the table is refused, because some properties run
-code or write files (`plugin.library.paths`, `sasl.kerberos.kinit.cmd`), and a file that configures a read-only tool
-must not.
+Names and meanings: librdkafka `CONFIGURATION.md`. All others are rejected, because some properties run code or write
+files (`plugin.library.paths`, `sasl.kerberos.kinit.cmd`), and a file that configures a read-only tool must not.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ class Kind(StrEnum):
 class Property:
     kind: Kind = Kind.TEXT
     java: str | None = None
-    """The Java client's name where the value is taken as it is; None where `to_java` has a rule or nothing to do."""
+    """The Java client's name if the value is taken as it is; None if `to_java` has a rule or nothing to do."""
     values: tuple[str, ...] = ()
-    """The values allowed, lower case; empty for any."""
+    """The allowed values, lower case; empty for any."""
     least: int = 0
     most: int = 86_400_000
-    """Of a number: librdkafka refuses what lies outside."""
+    """The maximum of a number: librdkafka rejects values outside the range."""
     credential: bool = False
-    """Whether it is a part of a credential that is no secret by itself."""
+    """Whether it is a part of a credential that is not secret by itself."""
 
     @property
     def may_refer(self) -> bool:
-        """Whether a reference may stand for the value, which is sent to whatever cluster the file names."""
+        """Whether the value may be a reference, which is sent to whatever cluster the file names."""
         return self.credential or self.kind in (Kind.SECRET, Kind.PEM)
 
 
@@ -129,16 +128,16 @@ SENSITIVE_NAMES: Final = (
     r"|fs\.azure\.sas\.(?!token\.(provider|renew)|expiry)"
     r"|oauth2?\.(client\.secret|user\.password|refresh\.token|credential)\b(?!\.endpoint)"
 )
-"""What the name of a secret property looks like, in capitals or not: of either Kafka client, of Spark, and of Hadoop's
-S3A, ABFS and GCS, also of one bucket or account (Hadoop's `hadoop.security.sensitive-config-keys`, `ConfigurationKeys`
-of hadoop-azure, `CONFIGURATION.md` of the GCS connector). Both Python and Java read this pattern."""
+"""The pattern of names of secret properties, ignoring case: of both Kafka clients, of Spark, and of Hadoop's S3A, ABFS
+and GCS, also for single buckets or accounts (Hadoop's `hadoop.security.sensitive-config-keys`, `ConfigurationKeys` of
+hadoop-azure, `CONFIGURATION.md` of the GCS connector). Both Python and Java use this pattern."""
 
 _SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 _MASK: Final = "********"
 _SHORTEST: Final = 4
-"""Of what is looked for in any text: a user called `me` would hide half of it."""
+"""The minimum length of a secret that is masked in any text: a user named `me` would hide half of it."""
 _KNOWN: Final[set[str]] = set()
-"""Every secret that was resolved: what a client says of one may reach a log, an error or a file by many ways."""
+"""Every resolved secret: messages of clients may contain one in a log, an error or a file."""
 
 
 class ClientProperties(dict[str, str]):
@@ -146,7 +145,7 @@ class ClientProperties(dict[str, str]):
 
     Args:
         values: The properties.
-        referred: Those whose value came from a reference, whatever they are called: they are secrets too.
+        referred: The names of those whose value came from a reference: they are secrets too, whatever their names.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None, *, referred: Iterable[str] = ()) -> None:
@@ -160,11 +159,10 @@ class ClientProperties(dict[str, str]):
     __str__ = __repr__
 
     def hides(self, name: str) -> bool:
-        """Return whether the value of a property must never be shown."""
         return name in self.referred or is_secret(name)
 
     def masked(self, text: str) -> str:
-        """Return a text, a message of Spark's perhaps, without any value that must never be shown."""
+        """Return a text, such as a message of Spark, without any value that must never be shown."""
         return _without(self._hidden(), text)
 
     def _hidden(self) -> set[str]:

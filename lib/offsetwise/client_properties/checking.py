@@ -1,4 +1,4 @@
-"""What is refused before anything is contacted, and properties with their secrets in place."""
+"""Check properties before anything is contacted, and resolve their secrets."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from offsetwise.digits import whole_number
 from offsetwise.errors import ConfigError, ForbiddenPropertyError
 
 _BACKOFF: Final = {"reconnect.backoff.ms": "100", "reconnect.backoff.max.ms": "10000"}
-"""Librdkafka's defaults."""
+"""librdkafka's defaults."""
 SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
 _URL: Final = re.compile(r"https?://[^\s/@?#]+(@[^\s/@?#]+)?([/?#]\S*)?", re.IGNORECASE)
-"""librdkafka asks with curl, which would also read files of this machine."""
+"""librdkafka uses curl, which would also read files of this machine."""
 
 
 def check(properties: Mapping[str, str], *, where: str) -> None:
-    """Refuse what is not on the allow-list, plain secrets, and combinations that cannot work.
+    """Raise for forbidden properties, plain secrets, and combinations that cannot work.
 
     Args:
         properties: librdkafka's names to values or references, nothing resolved.
         where: The key in the migration file, for the message, e.g. `source.properties`.
 
     Raises:
-        ForbiddenPropertyError: A property that is not on the allow-list; it is named, and why.
-        ConfigError: A value that cannot be right, or a secret written out. Secrets are never shown.
+        ForbiddenPropertyError: A property that is not on the allow-list; the message has its name, and why.
+        ConfigError: A value that cannot be right, or a plain secret. Secrets are never shown.
     """
     for name, value in properties.items():
         if name not in ALLOWED:
@@ -44,17 +44,17 @@ def check(properties: Mapping[str, str], *, where: str) -> None:
 
 
 def resolve(properties: Mapping[str, str], *, where: str, folder: str | None = None) -> ClientProperties:
-    """Replace `${NAME}` and `file:PATH` references by what they lead to.
+    """Replace `${NAME}` and `file:PATH` references by their values.
 
     Args:
-        properties: As `check`.
-        where: As `check`.
-        folder: Of the file that they come from; None where they come from no file.
+        properties: As for `check`.
+        where: As for `check`.
+        folder: The folder of the file with the properties; None if they come from no file.
 
     Raises:
         SecretError: The variable is not set, the file cannot be read or is empty, or the user does not let files of
             others use it.
-        ConfigError: As `check`.
+        ConfigError: As for `check`.
     """
     check(properties, where=where)
     referred = {name for name, value in properties.items() if is_reference(value)}
@@ -65,14 +65,13 @@ def resolve(properties: Mapping[str, str], *, where: str, folder: str | None = N
 
 
 def servers(properties: Mapping[str, str]) -> frozenset[str]:
-    """Return the bootstrap servers, lower case, so that two clusters can be told apart."""
+    """Return the bootstrap servers in lower case, to compare clusters."""
     return frozenset(
         part.strip().lower() for part in properties.get("bootstrap.servers", "").split(",") if part.strip()
     )
 
 
 def sasl_mechanism(properties: Mapping[str, str]) -> str:
-    """Return the mechanism in capitals, by either of its names; empty without SASL."""
     return properties.get("sasl.mechanism", properties.get("sasl.mechanisms", "")).upper()
 
 

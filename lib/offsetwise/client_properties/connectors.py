@@ -1,8 +1,8 @@
-"""Where a connector of Kafka Connect is: the addresses of its workers' REST API, and how to sign on there.
+"""The address of a Kafka Connect connector: its workers' REST API, and the credentials.
 
-A connector is named by a URI, `connect+http://HOST:PORT,HOST:PORT/connectors/NAME`, or `connect+https`. Behind `?`
-stands how to sign on, secrets as references: only the migration file and the person at the command line say that, and
-no plan and no other document has it.
+A connector is named by a URI, `connect+http://HOST:PORT,HOST:PORT/connectors/NAME`, or `connect+https`. The credentials
+follow after `?`, secrets as references: only the migration file and the command line have them, and no plan or other
+document.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from offsetwise.client_properties.references import only_reference
 from offsetwise.client_properties.sign_on import SignOn
 
 SCHEMES: Final = frozenset({"connect+http", "connect+https"})
-"""What the URI of a connector begins with."""
+"""The schemes of a connector's URI."""
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
 URL: Final = rf"^https?://{_HOST}(/[A-Za-z0-9._~/-]*)?$"
 """The address of one worker."""
@@ -27,26 +27,26 @@ _QUERY: Final = r"(?:\?(?P<query>[^#]*))?"
 _URI: Final = re.compile(rf"connect\+{_HOSTS}(?P<path>(?:/[A-Za-z0-9._~-]+)*)/connectors/(?P<name>[^/?#]+){_QUERY}")
 _OF_WORKERS: Final = re.compile(rf"(?:connect\+)?{_HOSTS}(?P<path>(?:/[A-Za-z0-9._~-]+)*?)(?:/connectors)?/?{_QUERY}")
 CONNECTOR: Final = r"^[^/\x00-\x1f\x7f]{1,180}$"
-"""The name of a connector that a plan can name as a source."""
+"""A connector name that a plan can have as a source."""
 _OPTIONS: Final = ("user", "password", "ca", "certificate", "key", "key_password", "folder")
-"""Fields of `SignOn` that a URI may have behind `?`."""
+"""Fields of `SignOn` that a URI may have after `?`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorAddress:
     workers: tuple[str, ...]
-    """Their addresses, each with the path that stands before `/connectors`; of one scheme and path."""
+    """The addresses of the workers, each with the path before `/connectors`; all with one scheme and path."""
     connector: str
-    """Its name; empty of the workers alone."""
+    """Its name; empty for the workers alone."""
     sign_on: SignOn = field(default_factory=SignOn, repr=False)
 
     @classmethod
     def parse(cls, uri: str) -> Self:
-        """Read a URI.
+        """Parse a URI.
 
         Raises:
-            ValueError: It has another form, or a secret is written out; it is not shown then.
-            ConfigError: As above.
+            ValueError: It has another form.
+            ConfigError: It has a plain secret, which is not shown.
         """
         match, sign_on = _matched(_URI, uri, "connect+http://HOST:PORT,HOST:PORT/connectors/NAME")
         name = unquote(match["name"])
@@ -56,18 +56,18 @@ class ConnectorAddress:
 
     @classmethod
     def parse_workers(cls, text: str) -> Self:
-        """Read the addresses of workers, `http://HOST:PORT,HOST:PORT`, with how to sign on behind `?`.
+        """Parse the addresses of workers, `http://HOST:PORT,HOST:PORT`, with credentials after `?`.
 
         Raises:
-            ValueError: As of `parse`.
-            ConfigError: As above.
+            ValueError: As for `parse`.
+            ConfigError: As for `parse`.
         """
         match, sign_on = _matched(_OF_WORKERS, text, "http://HOST:PORT,HOST:PORT or https of workers of Kafka Connect")
         return cls(workers=_workers(match), connector="", sign_on=sign_on)
 
     @property
     def uri(self) -> str:
-        """What documents call it: without how to sign on."""
+        """The URI in documents: without credentials."""
         scheme, _, path = _parts(self.workers[0])
         hosts = ",".join(_parts(worker)[1] for worker in self.workers)
         workers = f"connect+{scheme}://{hosts}{path}"
@@ -95,10 +95,10 @@ def _workers(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def _sign_on(match: re.Match[str]) -> SignOn | None:
-    """Return how to sign on, by what stands behind `?`; None where another option does.
+    """Return the credentials after `?`; None if there is an unknown option.
 
     Raises:
-        ConfigError: A secret is written out.
+        ConfigError: A plain secret.
     """
     pairs = parse_qsl(match["query"] or "", keep_blank_values=True)
     options: dict[str, Any] = dict(pairs)

@@ -1,4 +1,4 @@
-"""The same properties for Spark's Kafka source, which reads with the Java client.
+"""Map the properties to those of the Java client, for Spark's Kafka source.
 
 Names and meanings: Apache Kafka consumer configuration, KIP-651 for PEM; `org.apache.kafka.common.security.JaasConfig`
 for quoting.
@@ -22,10 +22,10 @@ _ENCRYPTED_KEY: Final = "-----BEGIN ENCRYPTED PRIVATE KEY-----"
 def to_java(properties: Mapping[str, str], *, where: str) -> ClientProperties:
     """Map resolved properties to the Java client's names and values.
 
-    Certificates are handed over as text, so that Spark's executors need no file.
+    Certificates are passed as text, so that Spark's executors need no file.
 
     Raises:
-        ConfigError: Something that the Java client has no equal for. Nothing was read.
+        ConfigError: A property that the Java client has no equivalent for. Nothing was read.
     """
     referred = properties.referred if isinstance(properties, ClientProperties) else frozenset()
     client_properties = ClientProperties(referred=(ALLOWED[name].java or name for name in referred))
@@ -109,7 +109,7 @@ def _java_sasl(properties: Mapping[str, str], where: str) -> dict[str, str]:
     mechanism = sasl_mechanism(properties)
     if not mechanism:
         return {}
-    # The login handler's class moved between kafka-clients 3 and 4, and both ask for a list of allowed URLs in a JVM
+    # The login handler's class moved between kafka-clients 3 and 4, and both need a list of allowed URLs in a JVM
     # property of every executor, which a source option cannot set.
     if mechanism == "OAUTHBEARER":
         raise _unmappable(

@@ -1,4 +1,4 @@
-"""The configuration of kafka-python for the properties of librdkafka that a migration file gives."""
+"""Convert the librdkafka properties of a migration file to a configuration of kafka-python."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from offsetwise.client_properties import AddressedCluster, ClientProperties
 from offsetwise.errors import ConfigError
 
 ONLY_LIBRDKAFKA: Final = {"ssl.keystore.location": "PKCS#12 key stores", "sasl.oauthbearer.method": "OAuth tokens"}
-"""Properties that the second client (kafka-python) does not take here, and what they are of."""
+"""Properties that kafka-python, the second client, does not take, and what they are about."""
 
 
 def configuration(config: AddressedCluster, properties: ClientProperties) -> dict[str, Any]:
     """Return kafka-python's configuration for librdkafka's properties.
 
     Raises:
-        ConfigError: One that kafka-python has no equal for; it is named.
+        ConfigError: A property that kafka-python has no equivalent for; the message has its name.
     """
     protocol = properties.get("security.protocol", "plaintext").upper()
     mechanism = (properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "").upper()
@@ -54,11 +54,11 @@ def configuration(config: AddressedCluster, properties: ClientProperties) -> dic
 
 
 def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
-    """Return the context that librdkafka's properties describe.
+    """Return the TLS context that librdkafka's properties describe.
 
     Raises:
         OSError: A file cannot be read, or holds no certificate or key.
-        ValueError: The text of a certificate is none.
+        ValueError: A text is no certificate.
     """
     context = ssl.create_default_context(
         cafile=properties.get("ssl.ca.location"), cadata=properties.get("ssl.ca.pem") or None
@@ -70,7 +70,7 @@ def ssl_context(properties: ClientProperties) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     password = properties.get("ssl.key.password")
     if "ssl.certificate.pem" in properties:
-        # The standard library reads certificates of one's own from files only. This folder is its owner's alone.
+        # The standard library reads a client's certificate from files only. Only its owner can read this folder.
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "client.pem"
             path.write_text(f"{properties['ssl.certificate.pem']}\n{properties.get('ssl.key.pem', '')}\n", "utf-8")

@@ -1,7 +1,8 @@
-"""A cluster as people have it at hand: HOST:PORT, or the property file of a Kafka client.
+"""Read a cluster from HOST:PORT, or from the property file of a Kafka client.
 
-A file is of the Java client (`java.util.Properties`), or of librdkafka if it has a name that only librdkafka knows;
-there a backslash is a backslash. Names of the Java client become librdkafka's; secrets become references.
+A file is for the Java client (`java.util.Properties`), or for librdkafka if it has a name that only librdkafka knows;
+there a backslash has no special meaning. Names of the Java client are converted to librdkafka's; secrets become
+references.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _AWS: Final = re.compile(
     r"|[a-z]{2}(-[a-z]+)+-[0-9]$",
     re.IGNORECASE,
 )
-"""Names of what Kinesis has in the place of a cluster: its region, a stream's ARN, an endpoint, a lease table."""
+"""The names that Kinesis uses instead of a cluster: its region, a stream's ARN, an endpoint, a lease table."""
 BY_HAND: Final = (
     "For Kinesis write the migration file yourself, for example: {name: orders, source: {stream: kinesis, properties: "
     "{region: us-east-1}}, target: {stream: kinesis, properties: {region: us-east-1}}, checkpoints: [{name: app, uri: "
     '"dynamodb://TABLE?region=us-east-1", job: {stream: STREAM}}]}. docs/kinesis.md explains every key.'
 )
-"""What to do where `init` is given a stream of Kinesis."""
+"""The remedy if `init` is given a stream of Kinesis."""
 _PROPERTY: Final = re.compile(r"\s*((?:\\.|[^\s:=\\])+)\s*[:=]?\s*(.*)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -42,9 +43,9 @@ _FROM_PROVIDER: Final = re.compile(r"\$\{[\w.-]+:[^}]*\}")
 """A reference to one of Kafka's configuration providers (KIP-297)."""
 _USER_IN_ADDRESS: Final = re.compile(r"://[^/@\s]*@")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-"""Of both formats; `str.splitlines` would also end a line inside a secret, at U+0085 for one."""
+"""Of both formats; `str.splitlines` would also end a line inside a secret, for example at U+0085."""
 _NAME: Final = re.compile(r"(?=.{2,100}=)([a-z]+=[^=]|[a-z][a-z0-9_]*([.-][a-z0-9_]+)+=).*", re.DOTALL)
-"""A line that is left out and whose name may be shown: anything else could be a line of a key or of a password."""
+"""A skipped line whose name may be shown: any other could be a line of a key or of a password."""
 
 _BY_JAVA: Final = {known.java: name for name, known in ALLOWED.items() if known.java is not None}
 _BOTH_CLIENTS: Final = frozenset(_BY_JAVA) | {
@@ -63,7 +64,7 @@ _LOGINS: Final = {
         "scope": "sasl.oauthbearer.scope",
     },
 }
-"""Of Kafka's login modules: what their options are called in librdkafka."""
+"""The options of Kafka's login modules with their names in librdkafka."""
 _STORE_FIX: Final = "Offsetwise reads PEM; write {name} with its path ({how})"
 
 
@@ -72,20 +73,20 @@ class GivenCluster:
     properties: Mapping[str, str]
     """librdkafka's names; secrets are references, paths absolute."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the references lead to, by the name of the environment's variable."""
+    """The values of the references, by the name of the environment variable."""
     left_out: tuple[tuple[str, str], ...] = ()
-    """Properties that a migration file does not have, by name, and why; their values are nowhere."""
+    """(name, reason) of properties that a migration file does not have; their values are dropped."""
     folder: str | None = field(default=None, compare=False)
-    """Of the file that says so; None where none does."""
+    """The folder of the property file; None without a file."""
 
 
 def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
-    """Read what a person gave for a cluster.
+    """Read the given address or property file of a cluster.
 
     Args:
         given: The path of a property file, or HOST:PORT, several separated by commas.
-        prefix: What the names of variables for its secrets begin with: `OLD` or `NEW`.
-        option: What to call it in errors.
+        prefix: The prefix of the variables for its secrets: `OLD` or `NEW`.
+        option: Its name in errors.
 
     Raises:
         ConfigError: It is neither, or the file cannot be read. No value of it is shown.
@@ -107,7 +108,7 @@ def given_cluster(given: str, *, prefix: str, option: str) -> GivenCluster:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = content.decode("latin-1")  # what java.util.Properties reads
+        text = content.decode("latin-1")  # the encoding of java.util.Properties
     results, left_out = _of_librdkafka(parse(text))
     secrets = {}
     for name, value in results.items():
@@ -132,7 +133,7 @@ def parse(text: str) -> dict[str, str]:
     plain = dict(_split(row) for row in rows if row and row[0] not in "#!")
     if plain.keys() & _ONLY_LIBRDKAFKA:
         return plain
-    # Kafka's own parser of settings strips what java.util.Properties leaves at the end.
+    # Kafka's own parser of settings strips trailing blanks, which java.util.Properties keeps.
     return {_unescaped(name): _unescaped(value).strip(" \t") for name, value in map(_split, _java_lines(text))}
 
 
@@ -187,7 +188,7 @@ def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple
         if name == "sasl.jaas.config":
             results |= _login(value, left_out)
         elif name.startswith(("ssl.truststore.", "ssl.keystore.")):
-            continue  # below, together
+            continue  # handled below, together
         elif name == "ssl.endpoint.identification.algorithm":
             results[name] = value or "none"
         elif name in ALLOWED or name in _BY_JAVA:
@@ -203,7 +204,7 @@ def _of_librdkafka(given: Mapping[str, str]) -> tuple[dict[str, str], list[tuple
     if results.get("sasl.mechanism", "").upper() == "OAUTHBEARER":
         results.setdefault("sasl.oauthbearer.method", "oidc")
     if not any(name.startswith(("ssl.key.location", "ssl.key.pem")) for name in results):
-        results.pop("ssl.key.password", None)  # of a Java key store
+        results.pop("ssl.key.password", None)  # belongs to a Java key store
     for name, value in results.items():
         if match := _FROM_ENVIRONMENT.fullmatch(value):
             results[name] = f"${{{match[1]}}}"

@@ -20,7 +20,7 @@ _LENT: Final[ContextVar[Mapping[str, str]]] = ContextVar("lent", default=Mapping
 
 @contextmanager
 def lent(variables: Mapping[str, str]) -> Iterator[None]:
-    """Let references lead to these values inside the block, as if the environment had them.
+    """Provide values of environment variables to references inside the block.
 
     Only this thread sees them, and no process that it starts.
     """
@@ -40,10 +40,10 @@ def is_reference(value: str) -> bool:
 
 
 def only_reference(key: str, value: str) -> str:
-    """Return a secret's reference as it is.
+    """Return a secret's reference unchanged.
 
     Raises:
-        ConfigError: The secret is written out. It is not shown.
+        ConfigError: It is a plain secret, which is not shown.
     """
     if is_reference(value):
         return value
@@ -56,12 +56,12 @@ def only_reference(key: str, value: str) -> str:
 
 
 def follow(key: str, value: str, folder: str | None = None) -> str:
-    """Return what a reference leads to, and any other value as it is.
+    """Resolve a reference; return any other value unchanged.
 
     Args:
-        key: Of the value, for messages.
-        value: As the file has it.
-        folder: Of that file; None where it comes from no file.
+        key: The key of the value, for messages.
+        value: The value in the file.
+        folder: The folder of that file; None if it comes from no file.
 
     Raises:
         SecretError: The variable is not set, the file cannot be read or is empty, or the user does not let files of
@@ -100,12 +100,12 @@ def _read_secret(path: str, key: str, folder: str | None) -> str:
             fix=f"If the file is meant for this cluster, add its folder, {os.path.dirname(real)}, to "
             f"{SECRETS} in the environment that starts Offsetwise.",
         )
-    # Opened without links: it is the file that was looked at.
+    # Opened without following links: it is the file that was checked.
     return _text_of(lambda: regular_files.Folders().open_file(real), path, key)
 
 
 def read_text(path: Path, key: str) -> str:
-    """Read a certificate or its key, without the line end that editors add.
+    """Read a certificate or its key, without a trailing line end.
 
     Raises:
         SecretError: It cannot be read, is empty or too large. Its content is never shown.
@@ -122,7 +122,7 @@ def _text_of(opened: Callable[[], int], path: str, key: str) -> str:
         raise SecretError(
             f"{key}: expected a readable file at {path}, but {why}. Nothing was contacted.",
             fix="Correct the path, or make the file readable for the user who runs Offsetwise.",
-        ) from None  # the decoding error carries the bytes of the secret
+        ) from None  # the decoding error has the bytes of the secret
     if not text.strip() or len(content) > _MAX_SECRET_BYTES:
         raise SecretError(
             f"{key}: expected a text of at most {_MAX_SECRET_BYTES} bytes in {path}, "

@@ -1,4 +1,4 @@
-"""How to sign on at a service over HTTP: secrets as references, which only the migration file or a person states."""
+"""Credentials of an HTTP service: secrets as references, from the migration file or the command line only."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from offsetwise.client_properties.references import follow
 from offsetwise.errors import SecretError
 
 CONNECT: Final = "connect"
-"""The section of the migration file that names connectors."""
+"""The section of the migration file with connectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOn:
-    """How to sign on; nothing of it where the service takes anybody. Secrets are references."""
+    """Credentials; all None if the service needs none. Secrets are references."""
 
     user: str | None = None
     password: str | None = None
     ca: str | None = None
-    """The file of the certificates that are trusted; the system's where none is named."""
+    """The file of the trusted certificates; the system's if None."""
     certificate: str | None = None
     """The file of the client's own certificate."""
     key: str | None = None
-    """The file of its key; in the file of the certificate where none is named."""
+    """The file of its key; if None, it is in the file of the certificate."""
     key_password: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     """Names and values of headers that are sent with every request; each value is a secret."""
     section: str = CONNECT
-    """Of the migration file, for messages."""
+    """The section of the migration file, for messages."""
     folder: str | None = None
-    """Of the migration file that says so; None of what a person typed."""
+    """The folder of the migration file; None for command line arguments."""
 
     def secret(self, name: str) -> str | None:
-        """Return what one of the references leads to.
+        """Return the value of one of the references.
 
         Raises:
-            SecretError: It leads nowhere, or the user does not let files of others use it.
+            SecretError: It cannot be resolved, or the user does not let files of others use it.
         """
         value: str | None = getattr(self, name)
         return None if value is None else follow(f"{self.section}.{name}", value, self.folder)
 
     def header_values(self) -> dict[str, str]:
-        """Return the headers, with the secrets in place.
+        """Return the headers with resolved secrets.
 
         Raises:
-            SecretError: As above; or the value is none of a header. It is not shown.
+            SecretError: As for `secret`; or the value is invalid in a header. It is not shown.
         """
         values = {}
         for name, reference in self.headers:

@@ -19,13 +19,13 @@ _TOKEN: Final = re.compile(r"(?<=;token=)[^;]*")
 _SHOWN: Final = re.compile(
     r"spark\.(driver|executor)\.(memory|defaultJavaOptions|extraJavaOptions|extraClassPath|extraLibraryPath)"
 )
-"""What a JVM can only be started with: on its command line, which everybody on the machine sees."""
+"""Properties that a JVM takes only on its command line, which everybody on the machine can see."""
 _JAVA_PROPERTY: Final = re.compile(r"-D([^\s=\"']+)=")
 _USER_IN_ADDRESS: Final = re.compile(r"://[^/\s@,]*:[^/\s@,]+@")
 _SPARKS_OWN_SECRETS: Final = "(?i)secret|password|token|access[.]?key"
 _REDACTION: Final = "spark.redaction.regex"
 _MIGRATIONS: Final = ("spark.master", "spark.remote", "spark.submit.deployMode")
-"""What only a migration file states."""
+"""Properties that only a migration file may state."""
 
 
 def with_secrets(
@@ -36,10 +36,10 @@ def with_secrets(
 
 
 def check_command_line(conf: Mapping[str, str]) -> None:
-    """Refuse what everybody could see on the command line of a JVM: secrets among its options, and references.
+    """Raise if a secret or a reference would be on the command line of a JVM, where everybody can see it.
 
     Raises:
-        ConfigError: One of both. The property is named, its value is not shown.
+        ConfigError: It would. The message has the property's name, not its value.
     """
     for name, value in conf.items():
         key = f"spark.conf.{name}"
@@ -62,10 +62,10 @@ def check_command_line(conf: Mapping[str, str]) -> None:
 
 
 def check_addresses(conf: Mapping[str, str]) -> None:
-    """Refuse a user with a password that is written out in an address.
+    """Raise if an address contains a plain password.
 
     Raises:
-        ConfigError: The property is named, its value is not shown.
+        ConfigError: It does. The message has the property's name, not its value.
     """
     for name, value in conf.items():
         if _USER_IN_ADDRESS.search(value):
@@ -75,18 +75,18 @@ def check_addresses(conf: Mapping[str, str]) -> None:
 def resolve_spark(
     remote: str | None, conf: Mapping[str, str], folder: str | None = None
 ) -> tuple[str | None, ClientProperties]:
-    """Return address and configuration with their references resolved, and the user's own properties over them.
+    """Return address and configuration with resolved references, overridden by the user's own properties.
 
-    What is no secret by its name may refer to the environment, and is one then. It may not refer to a file: `file:`
-    begins many such values.
+    A property whose name is not that of a secret may refer to the environment, and is then a secret. It may not refer
+    to a file, because many such values begin with `file:`.
 
     Args:
         remote: The address of a Spark Connect server.
         conf: Properties of Spark.
-        folder: Of the file that they come from; None where they come from no file.
+        folder: The folder of the file with the properties; None if they come from no file.
 
     Raises:
-        SecretError: A reference leads nowhere, or where the user lets no file of others lead.
+        SecretError: A reference cannot be resolved, or the user does not let files of others use it.
         ConfigError: The user's own file of properties cannot be used.
     """
     address, secrets = with_secrets(remote, conf, partial(follow, folder=folder))
@@ -103,10 +103,10 @@ def resolve_spark(
 
 
 def own_properties() -> dict[str, str]:
-    """Return the properties of Spark that the user states in a file of their own; none where there is no such file.
+    """Return the user's own Spark properties from a file; empty without such a file.
 
     Raises:
-        ConfigError: The file cannot be read, or has what belongs elsewhere.
+        ConfigError: The file cannot be read, or has properties that belong elsewhere.
     """
     path = os.environ.get(user_settings.SPARK_CONF)
     if not path:
@@ -119,7 +119,7 @@ def own_properties() -> dict[str, str]:
         raise ConfigError(
             f"{key}: expected the path of a file of Spark's properties, but {path}: {why}. No session was started.",
             fix=f"Correct {key} in the environment that starts Offsetwise, or unset it.",
-        ) from None  # the decoding error carries the bytes
+        ) from None  # the decoding error has the bytes
     conf = parse(content)
     wrong = next((name for name in conf if not name.startswith("spark.") or name in _MIGRATIONS), None)
     if wrong is not None:

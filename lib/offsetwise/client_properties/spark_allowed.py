@@ -1,7 +1,7 @@
-"""Which properties of Spark a migration file may set: those whose value can name neither code nor a file.
+"""The Spark properties that a migration file may set: those whose value can name neither code nor a file.
 
-Names and meanings: Spark's configuration page, and those of Hadoop's S3A and ABFS. What is not in the table is refused,
-because much else runs code: programs of workers, plugins, listeners, jars, options of a JVM, classes of any kind.
+Names and meanings: Spark's configuration page, and those of Hadoop's S3A and ABFS. All others are rejected, because
+many run code: programs of workers, plugins, listeners, jars, options of a JVM, classes of any kind.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ _STORES: Final = {
     **{rf"spark\.hadoop\.fs\.s3a\.(bucket\.[A-Za-z0-9.-]+\.)?{re.escape(name)}": value for name, value in _S3A.items()},
     **{rf"spark\.hadoop\.fs\.azure\.{re.escape(name)}{_ACCOUNT}": value for name, value in _ABFS.items()},
 }
-"""By a pattern of the name: S3A has each also for one bucket, ABFS for one account."""
+"""By a pattern of the name: S3A has each property also for one bucket, ABFS for one account."""
 
 ALLOWED_OF_SPARK: Final = {name: value for value, names in _VALUES.items() for name in names}
-"""By name, the pattern of the value."""
+"""The pattern of the value, by name."""
 LOCAL_MASTER: Final = re.compile(r"local(\[(\*|[0-9]{1,4})(,[0-9]{1,4})?\])?")
 
 
@@ -80,7 +80,7 @@ def spark_names() -> str:
 
 
 def check_allowed(conf: Mapping[str, str]) -> None:
-    """Refuse what a migration file may not set.
+    """Raise for properties that a migration file may not set.
 
     Raises:
         ForbiddenPropertyError: A property that is not on the list.
@@ -108,7 +108,7 @@ def check_allowed(conf: Mapping[str, str]) -> None:
 
 
 def check_server(key: str, address: str) -> None:
-    """Refuse a Spark master or a Spark Connect server that the user does not name.
+    """Raise for a Spark master or a Spark Connect server that the user has not allowed.
 
     Raises:
         ConfigError: It is not in this process, and the user's environment does not name it. A token is not shown.

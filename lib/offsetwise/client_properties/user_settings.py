@@ -1,6 +1,6 @@
-"""What this user lets a migration file use, since somebody else may have written it.
+"""The user's limits for migration files, which somebody else may have written.
 
-The user states it where no migration file reaches: in variables of the environment.
+They are in variables of the environment, which no migration file can set.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ SPARK_SERVERS: Final = "OFFSETWISE_SPARK_SERVERS"
 
 
 def allows_variable(name: str) -> bool:
-    """Return whether a reference may lead to a variable of the environment: to any, where the user lists none."""
+    """Return whether a reference may use an environment variable; all are allowed if the user lists none."""
     patterns = [*_listed(path=False)]
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def allows_file(real_path: str, folder: str | None) -> bool:
-    """Return whether a reference may lead to a file.
+    """Return whether a reference may use a file.
 
     Args:
         real_path: Absolute, without links.
-        folder: Of the file that has the reference, absolute; None where it comes from no file. Below it everything may
-            be used but hidden files, such as the keys of a home folder, and nothing if it is the root of all.
+        folder: The folder of the file with the reference, absolute; None if it comes from no file. Everything below it
+            is allowed except hidden files, such as the keys in a home folder; nothing if it is the root folder.
     """
     if any(real_path == path or _below(path, real_path) for path in map(os.path.realpath, _listed(path=True))):
         return True
@@ -42,12 +42,12 @@ def allows_file(real_path: str, folder: str | None) -> bool:
 
 
 def allows_server(address: str) -> bool:
-    """Return whether records may be read by a Spark master or a Spark Connect server. Either can run code here."""
+    """Return whether a Spark master or a Spark Connect server may read records. Either can run code here."""
     return address in map(server_name, os.environ.get(SPARK_SERVERS, "").split())
 
 
 def server_name(address: str) -> str:
-    """Return a master as it is, and of a Connect address host and port only.
+    """Return a master unchanged, and only host and port of a Connect address.
 
     >>> server_name("sc://spark.example/;token=a"), server_name("yarn")
     ('sc://spark.example:15002', 'yarn')

@@ -1,1 +1,1 @@
-"""What stands on both clusters of a migration, side by side."""
+"""Show the state of both clusters of a migration, side by side."""

@@ -1,7 +1,7 @@
-"""How far MirrorMaker got: its newest sync of every partition, and its last heartbeats.
+"""How far MirrorMaker has come: its newest sync of every partition, and its last heartbeats.
 
 A sync is a claim about one record, written now and then (`offset.lag.max` is 100 by default), so "mirrored up to" is
-the newest sync and no more: what both logs hold behind it is shown beside, as offsets, and nothing is added up.
+the newest sync and no more: the rest of both logs is shown separately, in offsets, and nothing is added up.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class Mirrored:
     downstream: int
     """… is this one on the new."""
     old_behind: int | None
-    """Offsets on the old log behind the sync's record; None where the log was not read."""
+    """Offsets of the old log after the sync's record; None if the log was not read."""
     new_behind: int | None
-    """Offsets on the new log behind it; negative where the new log ends before it."""
+    """Offsets of the new log after it; negative if the new log ends before it."""
 
     @property
     def apart(self) -> int | None:
-        """How many more offsets the old log holds behind the sync than the new one; None where either is unknown."""
+        """How many more offsets the old log has after the sync than the new one; None if either is unknown."""
         return None if self.old_behind is None or self.new_behind is None else self.old_behind - self.new_behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """The last heartbeat of one flow, and how old it was when the clusters were read."""
+    """The last heartbeat of one flow, and its age when the clusters were read."""
 
     source: str
     target: str
@@ -54,11 +54,11 @@ class MirrorHealth:
     partitions: tuple[Mirrored, ...]
     beats: tuple[Beat, ...]
     topics: tuple[tuple[str, MirrorTopic], ...]
-    """MirrorMaker's topics, with the side on which each stands."""
+    """MirrorMaker's topics, with the side of each."""
     statements: tuple[str, ...]
     """Which topics were taken for the flow, and why."""
     last_sync_ms: int | None
-    """Kafka's timestamp of the newest sync; None where it was not recorded."""
+    """Kafka's timestamp of the newest sync; None if it was not recorded."""
     read_ms: int
     """When the later of the clusters was read; 0 if neither was."""
 

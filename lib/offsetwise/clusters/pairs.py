@@ -1,4 +1,4 @@
-"""The topics of both clusters as pairs, and how the two of a pair differ, with what it means for a migration."""
+"""The topics of both clusters as pairs, and their differences, with the meaning for a migration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TopicPair:
     old: TopicState | None
     new: TopicState | None
     both_read: bool
-    """Whether both clusters were read, so that a topic that is not there does not exist (or may not be seen)."""
+    """Whether both clusters were read, so that a missing topic does not exist (or is not visible)."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class TopicPair:
 
 
 def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[TopicPair, ...]:
-    """Put the topics of two clusters side by side, by name. MirrorMaker's own topics are left out."""
+    """Return the topics of two clusters in pairs, by name, without MirrorMaker's own topics."""
     both = old is not None and new is not None
     old_topics = _by_name(old)
     new_topics = _by_name(new)
@@ -63,7 +63,7 @@ def pair_topics(old: ReadCluster | None, new: ReadCluster | None) -> tuple[Topic
 
 
 def differences(pair: TopicPair) -> tuple[TopicDifference, ...]:
-    """Return the differences of the two topics; nothing where one of them was not read."""
+    """Return the differences of the two topics; empty if one of them was not read."""
     if pair.old is None or pair.new is None:
         return _missing(pair) if pair.both_read else ()
     if not pair.described:

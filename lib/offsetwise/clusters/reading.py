@@ -1,4 +1,4 @@
-"""The verbs about one cluster: read it, find out why it cannot be read, and what its user may do.
+"""Operations on one cluster: read it, find out why it cannot be read, and read the rights of its user.
 
 The console calls them. Nothing here writes to a cluster.
 """
@@ -36,11 +36,11 @@ from offsetwise.streams.reader import access_of, has_mirror_topic, read_cluster,
 class ReadCluster:
     snapshot: Snapshot
     counterparts: Mapping[str, str]
-    """What its topics are called on the other cluster; topics of neither side of the migration are left out."""
+    """The names of its topics on the other cluster, without topics outside the migration."""
     link: Link | None
-    """How records come to the new cluster; None where no migration file says it."""
+    """How records come to the new cluster; None without a migration file."""
     separator: str = "."
-    """What the mirror puts between alias and topic."""
+    """The mirror's separator between alias and topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +49,14 @@ class MinimumAcls:
     topics: tuple[str, ...]
     commands: tuple[AclCommand, ...]
     unread: tuple[str, ...]
-    """Checkpoints that could not be read, so that their topics are not among those named."""
+    """Unreadable checkpoints, whose topics are therefore missing."""
 
 
 def read(migration: Migration, cluster: Cluster, progress: Progress) -> ReadCluster:
-    """Read all topics of a cluster, or of one that many share those of the migration, and the migration's groups.
+    """Read a cluster: all topics, or only the migration's if the stream is read by name; and the migration's groups.
 
     Raises:
-        ClusterError: The cluster gave no answer.
+        ClusterError: The cluster does not answer.
     """
     topics = _topics(migration, cluster)[0] if spec_of(migration.cluster(cluster).stream).by_name else None
     snapshot = read_cluster(migration, cluster, topics=topics, groups=migration.group_names, progress=progress)
@@ -73,7 +73,7 @@ def try_connection(migration: Migration, cluster: Cluster, progress: Progress) -
     """Try to reach a cluster, step by step.
 
     Raises:
-        ConfigError: Properties that cannot be used, a secret that is not there.
+        ConfigError: Properties that cannot be used, or a missing secret.
     """
     topics, _ = _topics(migration, cluster)
     config = migration.cluster(cluster)
@@ -86,10 +86,10 @@ def try_connection(migration: Migration, cluster: Cluster, progress: Progress) -
 
 
 def read_permissions(migration: Migration, cluster: Cluster, progress: Progress) -> Permissions:
-    """Ask what the user of a cluster may do with the topics and groups of the migration.
+    """Read the rights of a cluster's user on the topics and groups of the migration.
 
     Raises:
-        ClusterError: The cluster gave no answer.
+        ClusterError: The cluster does not answer.
     """
     progress("read the checkpoints", 0, 1)
     topics, _ = _topics(migration, cluster)
@@ -106,7 +106,7 @@ def read_permissions(migration: Migration, cluster: Cluster, progress: Progress)
 
 
 def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
-    """Return how to grant what reading this migration needs. Reads the checkpoints, and asks no cluster."""
+    """Return the commands that grant the rights to read this migration. Reads the checkpoints, but no cluster."""
     topics, unread = _topics(migration, cluster)
     config = migration.cluster(cluster)
     mirrors = _mirror_topics(migration, cluster) if migration.link is Link.MIRRORMAKER else ()
@@ -122,12 +122,12 @@ def minimum_acls(migration: Migration, cluster: Cluster) -> MinimumAcls:
 
 
 def standings(migration: Migration, cluster: Cluster, progress: Progress) -> tuple[ReaderPosition, ...]:
-    """Return the positions that stand in the logs of a cluster, with the timestamps of the records there.
+    """Return the positions in the logs of a cluster, with the timestamps of their records.
 
-    On the old cluster the checkpoints' and the groups', on the new one the groups'.
+    On the old cluster those of checkpoints and groups, on the new one those of groups.
 
     Raises:
-        ClusterError: The cluster gave no answer.
+        ClusterError: The cluster does not answer.
     """
     config = migration.cluster(cluster)
     progress("read the positions", 0, 1)
@@ -191,8 +191,8 @@ def _checkpoints(migration: Migration) -> tuple[dict[str, tuple[SourcePosition, 
 
 
 def _mirror_topics(migration: Migration, cluster: Cluster) -> tuple[str, ...]:
-    # The names that MirrorMaker makes by default; offset syncs may stand on either cluster
-    # (`offset-syncs.topic.location`), and stand on the source unless told otherwise.
+    # MirrorMaker's default names; offset syncs may be on either cluster (`offset-syncs.topic.location`), by default on
+    # the source.
     source, target, dot = migration.source.alias, migration.target.alias, migration.topics.separator
     if cluster is Cluster.OLD:
         return (f"mm2-offset-syncs{dot}{target}{dot}internal", "heartbeats")

@@ -1,7 +1,7 @@
-"""When retention will reach a position: from the record's own time, else from how fast the log start moved.
+"""When retention will reach a position: from the record's own time, or else from the rate of the log start.
 
-Kafka deletes whole closed segments, and a segment goes when its newest record is old enough. So the time that stands
-here is the earliest at which the record can go; it may live longer, never shorter, as far as timestamps tell.
+Kafka deletes whole closed segments, when the newest record of a segment is old enough. So the returned time is the
+earliest at which the record can be deleted; as far as timestamps show, it lives at least as long.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReaderPosition:
 class RetentionDeadline:
     position: ReaderPosition
     at_ms: int | None
-    """Epoch ms; None where it never does, has already, or nobody can tell."""
+    """Epoch ms; None if it never does, has already, or the time is unknown."""
     method: RetentionMethod
     why: str
     """One sentence with its numbers."""
@@ -55,7 +55,7 @@ def deadline(
         committed: The position.
         topic: Its topic as the cluster described it.
         partition: Its partition, likewise.
-        starts: The log starts that were read of the partition, ascending in time.
+        starts: The known log starts of the partition, ascending in time.
     """
     if topic is None or partition is None or not topic.config:
         return _deadline(committed, RetentionMethod.NONE, "The topic's configuration was not read.")

@@ -1,4 +1,4 @@
-"""From what was read to the comparison: positions, what to look for, rows, findings, sums. Pure."""
+"""Build the comparison from the readings: positions, search targets, rows, findings, sums. Pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WRONG = frozenset({RawVerdict.LOSS, RawVerdict.REPLAY, RawVerdict.CONFUSION, Raw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Everything that was read, with ready access by topic and partition."""
+    """All readings of a job, indexed by topic and partition."""
 
     migration: Migration
     subject: ReadSubject
@@ -61,11 +61,11 @@ class Scene:
     commits: Mapping[Cluster, Mapping[TopicPartition, GroupOffset]]
     """Of the compared group."""
     translate: Translate | None
-    """How the stream matches records of its own; None for Kafka."""
+    """The stream's own translation; None for Kafka."""
     oldest: AnyPosition | None
-    """What begins at the oldest record of the new cluster; None where that is the start of the log."""
+    """The position of a start at the oldest record of the new cluster; None if that is the start of the log."""
     queries: tuple[Query, ...] = ()
-    """What is asked about the job's positions; empty until that is known."""
+    """The job's positions to translate; empty until they are known."""
     belongs_to: BelongsTo = field(default=BelongsTo(cluster=None, reason="No position was compared with a log yet."))
 
     @classmethod
@@ -79,7 +79,7 @@ class Scene:
         live: bool,
         sibling: Scene | None = None,
     ) -> Scene:
-        """Put a scene together; what the mirror says is taken from one of another job of the same reading."""
+        """Return a scene; the mirror's flow is taken from `sibling`, another job's scene of the same reading."""
         flow = sibling.flow if sibling else _flow(migration, old, new)
         spec = spec_of(migration.source.stream)
         snapshots = {Cluster.OLD: old, Cluster.NEW: new}
@@ -100,11 +100,10 @@ class Scene:
 
     @property
     def reads_at_positions(self) -> bool:
-        """Whether the streams are read at the positions themselves: live ones that match records in their own way."""
+        """Whether the streams are read at the positions: live ones that match records in their own way."""
         return self.live and self.translate is not None
 
     def log(self, cluster: Cluster, topic: str, partition: int) -> LogRange | None:
-        """Return what a log holds; None where the cluster has no such partition."""
         return self.partitions[cluster].log(topic, partition)
 
     def twins(self, topic: str) -> Twins:
@@ -126,7 +125,7 @@ def _flow(migration: Migration, old: Snapshot, new: Snapshot) -> Flow:
 
 
 def positions_of(scene: Scene) -> tuple[Query, ...]:
-    """Return every partition of the sources' topics, those without a position included, in the job's order."""
+    """Return every partition of the sources' topics, including those without a position, in the job's order."""
     by_topic: dict[tuple[str, str], list[Query]] = {}
     for position in _stated(scene):
         by_topic.setdefault((position.of.source, position.topic), []).append(position)
@@ -147,7 +146,7 @@ def positions_of(scene: Scene) -> tuple[Query, ...]:
 
 
 def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[Candidate]) -> SearchTarget | None:
-    """Return where to look for a position; None where a log is unknown or the position lies past the old log."""
+    """Return where to search for a position; None if a log is unknown or the position is past the old log."""
     old, new = (_span(log, position.of.isolation) for log in (position.old, position.new))
     if old is None or new is None or offset > old.end:
         return None
@@ -169,7 +168,7 @@ def target_of(scene: Scene, position: Query, offset: int, candidates: Iterable[C
 
 
 def candidates_of(scene: Scene, position: Query, offset: int) -> tuple[Candidate, ...]:
-    """Return where the mirror places an offset, the narrowest first."""
+    """Return where the mirror places an offset, the narrowest candidate first."""
     if position.new is None:
         return ()
     return mirror_candidates(
@@ -211,7 +210,7 @@ def assemble(scene: Scene, matches: Sequence[Match], belongs_to: BelongsTo) -> C
 
 
 def summarise(rows: Sequence[PartitionComparison], findings: Iterable[Finding]) -> Summary:
-    """Sum up. What is unknown adds nothing, so the sums about the raw numbers are lower bounds."""
+    """Sum up rows. Unknown values count as 0, so the sums about unchanged offsets are lower bounds."""
     classes = Counter(row.exactness for row in rows)
     blocked = {finding.topic_partition for finding in findings if blocks_translated(finding.code)}
     return Summary(
@@ -252,7 +251,7 @@ def _stated(scene: Scene) -> Iterator[Query]:
                 position = _position(plain, scene.twins(marked.topic), marked)
                 yield replace(position, offset=only_place(position.old), starts_at=marked.starts_at)
     elif group is not None:
-        # What an application wrote for itself and the new cluster lacks is judged by findings: nothing leads there.
+        # Internal topics of an application that the new cluster lacks are judged by findings: there is no target.
         absent = set(group.internal_topics) - scene.topics[Cluster.NEW].keys()
         present = [committed for committed in group.positions if committed.topic not in absent]
         yield from _positions(scene, _source(scene, group.name), present)

@@ -1,4 +1,4 @@
-"""What is asked of a stream whose records say where positions are on another one."""
+"""The interface of streams whose records show where positions are on another stream."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Run(Protocol):
         """Return the results in the order of the tasks.
 
         Args:
-            work: Does some tasks, and gives their results in the same order.
-            tasks: All of them.
-            kind: Of a result.
-            at_once: How many `work` does at the same time.
-            packages: What it needs beside the standard library.
+            work: Processes some tasks and returns their results in the same order.
+            tasks: All tasks.
+            kind: The type of a result.
+            at_once: How many tasks `work` takes at a time.
+            packages: The packages that it needs besides the standard library.
         """
 
 
@@ -47,75 +47,76 @@ class Matched:
     matches: tuple[Match, ...]
     """A position for each shard of the new streams."""
     belongs: BelongsTo | None
-    """The old cluster, where the records at the positions were found there; else None."""
+    """The old cluster, if the records at the positions were found there; else None."""
 
 
 class Copies(Protocol):
-    """What may hold copies of a stream's records: another stream, or a topic."""
+    """A stream or topic that may hold copies of another stream's records."""
 
     @property
     def part_label(self) -> str:
-        """What people call one of its shards or partitions."""
+        """The noun for one of its shards or partitions."""
 
     @property
     def own_times(self) -> bool:
-        """Whether its records have the times at which they came to it, and none that their writers say."""
+        """Whether its records have arrival times, and no times set by their writers."""
 
     def read(self, tasks: Sequence[WantedRecords]) -> list[Window]:
-        """Read windows; no copy of a record lies below one that begins at a time before it came to the old stream.
+        """Read windows.
 
-        Where times are the writers' own, that is not sure.
+        If a window begins at a time before the record came to the old stream, no copy of it is below, unless times are
+        set by writers.
 
         Raises:
-            ClusterError: It refuses to be read, or gives no answer.
+            ClusterError: The stream rejects the read, or does not answer.
         """
 
     def position_at(
         self, number: int, index: int, *, windows: Mapping[int, Window], since_ms: int | None
     ) -> AnyPosition:
-        """Return the place before a record.
+        """Return the position before a record.
 
         Args:
-            number: Of the shard or partition.
-            index: Of the record in its window; behind the last one where it is as large as the window.
-            windows: Those that were read.
-            since_ms: The time that its window begins at; None where that is the oldest record.
+            number: The number of the shard or partition.
+            index: The index of the record in its window; the position is after the last one if it equals the length.
+            windows: The windows that were read.
+            since_ms: The time at which its window begins; None for the oldest record.
         """
 
     def before(self, number: int) -> AnyPosition:
-        """Return the place before the record of a number, as windows have them."""
+        """Return the position before the record of a number in windows."""
 
 
 Identified = Callable[[bytes, bytes], tuple[str, int]]
-"""Gives, of a record's key and data, what is equal of a copy, and the hash of the key."""
+"""Returns, from a record's key and data, the identity that it shares with copies, and the hash of the key."""
 
 
 class CopiesOf(Protocol):
     def __call__(self, scene: Scene, topic: TopicState, run: Run, salt: bytes, identified: Identified) -> Copies:
-        """Return what reads a topic of the new cluster.
+        """Return the reader of a topic of the new cluster.
 
         Args:
-            scene: What was read of both clusters.
+            scene: The readings of both clusters.
             topic: The topic.
-            run: Lets shards be read.
+            run: Runs the reading of shards.
             salt: Keys the hashes.
-            identified: How records are told apart, hashed with the same salt.
+            identified: Returns identities, hashed with the same salt.
         """
 
 
 class Matching(Protocol):
     def __call__(self, scene: Scene, positions: Sequence[Query], run: Run, salt: bytes, progress: Progress) -> Matched:
-        """Find the place of a job in each shard of other streams.
+        """Find the position of a job in each shard of other streams.
 
         Args:
-            scene: What was read of both clusters.
-            positions: Of the job, in shards of the old streams.
-            run: Lets shards be read.
+            scene: The readings of both clusters.
+            positions: Those of the job, in shards of the old streams.
+            run: Runs the reading of shards.
             salt: Keys the hashes.
-            progress: Told each round.
+            progress: Called with each round.
 
         Raises:
-            ClusterError: A stream refuses to be read, or gives no answer.
+            ClusterError: A stream rejects the read, or does not answer.
         """
 
 

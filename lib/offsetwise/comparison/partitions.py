@@ -1,4 +1,4 @@
-"""What the partitions of one cluster hold, reached by topic: a job may have a million positions in them."""
+"""The partitions of one cluster, indexed by topic: a job may have a million positions in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNREAD: Final = LogRange(log_start=None, lso=None, hw=None)
 
 
 class PartitionIndex:
-    """The partitions of one cluster. A topic is indexed when it is first asked for; each log range is built once."""
+    """The partitions of one cluster. A topic is indexed at its first use; each log range is built once."""
 
     __slots__ = ("_logs", "_states", "_topics")
 
@@ -21,7 +21,7 @@ class PartitionIndex:
         self._logs: Final[dict[str, Mapping[int, LogRange]]] = {}
 
     def get(self, at: TopicPartition) -> PartitionState | None:
-        """Return the state of a partition; None where the cluster has no such one."""
+        """Return the state of a partition; None if the cluster has no such one."""
         states = self._states.get(at.topic)
         if states is None:
             states = {state.partition: state for state in self._partitions(at.topic)}
@@ -35,12 +35,12 @@ class PartitionIndex:
         return logs
 
     def unlisted(self, topic: str) -> LogRange | None:
-        """Return what a partition holds that is not listed: unknown where its topic cannot be read, else None."""
+        """Return the range of an unlisted partition: unknown if its topic cannot be read, else None."""
         unread = self._topics.get(topic)
         return _UNREAD if unread is not None and unread.error else None
 
     def log(self, topic: str, partition: int) -> LogRange | None:
-        """Return what a log holds; None where the cluster has no such partition."""
+        """Return the range of a log; None if the cluster has no such partition."""
         log = self.logs(topic).get(partition)
         return self.unlisted(topic) if log is None else log
 
@@ -50,7 +50,7 @@ class PartitionIndex:
 
 
 class Twins:
-    """One topic of the old cluster and its copy on the new one: what each partition holds there and here."""
+    """One topic of the old cluster and its copy on the new one, with the logs of both."""
 
     __slots__ = ("_new", "_old", "_unlisted_new", "_unlisted_old", "new_topic")
 
@@ -66,5 +66,5 @@ class Twins:
         return {*self._old, *self._new}
 
     def logs(self, partition: int) -> tuple[LogRange | None, LogRange | None]:
-        """Return what the old and the new log hold; None where the cluster has no such partition."""
+        """Return the ranges of the old and the new log; None if the cluster has no such partition."""
         return self._old.get(partition, self._unlisted_old), self._new.get(partition, self._unlisted_new)

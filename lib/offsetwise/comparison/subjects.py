@@ -1,4 +1,4 @@
-"""Who is moved, with what was read of it: positions by partition, whatever the stream calls its parts."""
+"""The moved subject with its readings: positions by partition, whatever the stream's parts."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _STATE_IT: Final = "State the name of the stream as `job.stream` at the checkpoi
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSubject(Subject):
     read: Checkpoint | None = None
-    """None of a group, and of a checkpoint that cannot be read."""
+    """None for a group, and for an unreadable checkpoint."""
     traits: JobTraits = field(default_factory=JobTraits)
     rewound_to: int | None = None
-    """The earlier batch that the checkpoint's positions were taken back to; None where they are the restart's."""
+    """The earlier batch that the checkpoint's positions are of; None for those of the restart."""
     other_positions: tuple[SourcePosition, ...] = ()
-    """Of the application that reads the same stream, where one is stated."""
+    """The positions of the application that reads the same stream, if one is stated."""
     sink: SinkAnswer | None = None
-    """What the cluster of its sinks says of its transactions; None where nobody asked it, or it did not say."""
+    """The transactions on the cluster of its sinks; None if it was not read, or did not answer."""
     stated: BelongsTo | None = None
-    """Which cluster its positions belong to, where the migration file states it or nothing else can be."""
+    """The cluster of its positions, if the migration file states it or nothing else is possible."""
     kinds: frozenset[str] | None = None
-    """The kinds of source that are moved, those of the migration's stream; None for every kind."""
+    """The moved kinds of source, those of the migration's stream; None for every kind."""
 
     @classmethod
     def of(
@@ -76,21 +76,21 @@ class ReadSubject(Subject):
         return tuple(name for name in (self.group, self.traits.commits_to) if name is not None)
 
     def positions(self, source: CheckpointSource) -> tuple[SourcePosition, ...]:
-        """Return the positions of one of its sources that are moved, by partition; those of shards by their numbers.
+        """Return the moved positions of one of its sources by partition; those of shards by their numbers.
 
         Raises:
-            CheckpointError: Which stream, or which shard of it, cannot be told.
+            CheckpointError: The stream, or a shard of it, is unknown.
         """
         if self.kinds is not None and source.kind not in self.kinds:
             return ()
         return positions_of(source, self.traits.stream_name)
 
     def undecided(self, source: CheckpointSource) -> tuple[MarkedPosition, ...]:
-        """Return the partitions of one of its sources that are moved, and begin where is chosen when the job starts."""
+        """Return the moved partitions of one of its sources whose start is chosen when the job starts."""
         return () if self.kinds is not None and source.kind not in self.kinds else source.undecided
 
     def completed(self, snapshot: Snapshot, migration: Migration) -> Snapshot:
-        """Return a snapshot with what only its positions tell of partitions; see `ports.stream.Complete`."""
+        """Return a snapshot with the partitions that only its positions show; see `ports.stream.Complete`."""
         sources = () if self.read is None else self.read.sources
         positions: list[SourcePosition] = []
         ranges: dict[str, tuple[ShardRange, ...]] = {}
@@ -101,7 +101,7 @@ class ReadSubject(Subject):
         return spec_of(migration.cluster(snapshot.cluster).stream).complete(snapshot, positions, ranges)
 
     def topics(self, old: Snapshot | None = None) -> tuple[str, ...]:
-        """Return the old topics it reads; a group's come from what it committed on the old cluster."""
+        """Return the old topics that it reads; a group's are those with commits on the old cluster."""
         if self.read is not None:
             sources = self.read.sources
             return tuple(
@@ -116,7 +116,7 @@ class ReadSubject(Subject):
 
 
 def read_before(shards: Sequence[ShardRange], partitions: Collection[int]) -> set[int]:
-    """Return the shards that those with a position were made from: a job has read them to their end."""
+    """Return the ancestors of shards with a position: a job has read them to their end."""
     parents = {shard.partition: shard.parents for shard in shards}
     results: set[int] = set()
     pending = [parent for partition in partitions for parent in parents.get(partition, ())]
@@ -133,7 +133,7 @@ def positions_of(source: CheckpointSource, stream: str | None = None) -> tuple[S
 
     Args:
         source: The source.
-        stream: The name of its stream as the migration file states it.
+        stream: The name of its stream in the migration file.
 
     Raises:
         CheckpointError: It names no stream, and none is stated; or a shard has no number.

@@ -1,4 +1,4 @@
-"""The migration file, read strictly, and the clients' properties that it leads to."""
+"""The migration file, parsed strictly, and the client properties in it."""
 
 from offsetwise.client_properties import client_properties
 from offsetwise.config.fields import Label, Location, PersonName, Visible, is_uri

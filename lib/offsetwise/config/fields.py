@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from offsetwise.lookalikes import code_points, invisible
 
 _SCHEME: Final = re.compile(r"(?!file:[^/])[A-Za-z][A-Za-z0-9+.-]*:")
-"""Of a URI. `file:` without a slash behind it names a relative path."""
+"""The scheme of a URI. `file:` without a following slash names a relative path."""
 
 
 def _text_of_scalar(value: object) -> object:
@@ -37,7 +37,7 @@ def _absolute(value: str, info: ValidationInfo) -> str:
 
 
 def folder_of(info: ValidationInfo) -> str | None:
-    """Return the folder of the file that is read; None where no file is."""
+    """Return the folder of the file that is parsed; None without a file."""
     base = (info.context or {}).get("base")
     return None if base is None else str(base)
 
@@ -73,5 +73,5 @@ PersonName = Annotated[Label, Visible]
 """An issuer or a subject."""
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 Location = Annotated[str, Field(min_length=1), AfterValidator(_absolute)]
-"""A path or URI; absolute after loading."""
+"""A path or URI; absolute after parsing."""
 Scalar = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema({"type": ["string", "integer", "boolean"]})]

@@ -11,7 +11,7 @@ from offsetwise.registry import STREAMS
 
 
 def _with_every_key() -> dict[str, Any]:
-    """Return the schema of a migration with the keys of all plug-ins, at the top level and wherever a job has some."""
+    """Return the schema of a migration with the keys of all plug-ins, at the top level and in every `job` section."""
     results, job = Migration.with_every_key().model_json_schema(), JobTraits.with_every_key()
     of_job = job.model_json_schema()
     results["$defs"] |= of_job.pop("$defs") | {"JobTraits": of_job}

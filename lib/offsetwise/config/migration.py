@@ -1,7 +1,7 @@
 """The migration file: two clusters, the topics' names, the checkpoints, and what the job tolerates.
 
-YAML, read strictly: unknown and repeated keys are refused. Relative paths are relative to the file. Secrets stand in
-it only as references (`${NAME}`, `file:PATH`), and stay references until a client is made, so a `Migration` can be
+YAML, parsed strictly: unknown and repeated keys are rejected. Relative paths are relative to the file. Secrets are in
+it only as references (`${NAME}`, `file:PATH`), and stay references until a client is created, so a `Migration` can be
 printed and logged.
 """
 
@@ -70,12 +70,12 @@ class Migration(OpenSection):
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     topics: TopicSettings = TopicSettings()
     checkpoint_roots: tuple[Location, ...] = ()
-    """Where checkpoints may be read from; the listed checkpoints themselves where nothing is given."""
+    """Where checkpoints may be read from; by default only the listed checkpoints."""
     checkpoints: tuple[CheckpointConfig, ...] = ()
-    """After loading, the jobs too that sections of plug-ins name."""
+    """After parsing, including the jobs in sections of plug-ins."""
     jobs: tuple[JobsConfig, ...] = ()
     sinks: tuple[ClusterConfig, ...] = ()
-    """Clusters that jobs write to, beside these two."""
+    """Clusters that jobs write to, besides these two."""
     writers: Writers = Writers.UNKNOWN
     write_roots: tuple[Location, ...] = ()
     groups: tuple[Annotated[GroupConfig, BeforeValidator(_by_name)], ...] = ()
@@ -83,7 +83,7 @@ class Migration(OpenSection):
     content: ContentSettings = ContentSettings()
     approval: ApprovalSettings = ApprovalSettings()
     waves: tuple[WaveConfig, ...] = ()
-    """Which jobs move together, in this order unless `after` says otherwise."""
+    """Jobs that move together; waves begin in this order unless `after` says otherwise."""
 
     @classmethod
     def model(cls, key: str) -> type[SectionEntry]:
@@ -95,12 +95,10 @@ class Migration(OpenSection):
 
     @property
     def entries(self) -> tuple[SectionEntry, ...]:
-        """Those of all sections of plug-ins."""
         keys = [key for key in type(self).model_fields if key not in Migration.model_fields]
         return tuple(entry for key in keys for entry in getattr(self, key))
 
     def entries_of(self, kind: type[_E]) -> tuple[_E, ...]:
-        """Return those of one section."""
         return tuple(entry for entry in self.entries if isinstance(entry, kind))
 
     @model_validator(mode="before")
@@ -157,10 +155,10 @@ class Migration(OpenSection):
         check_waves(self.waves, self.all_jobs)
 
     def _without_services(self) -> None:
-        """Go on only where services are named in the section that says how to sign on there.
+        """Raise unless services are named only in the section with their credentials.
 
         Raises:
-            ConfigError: A checkpoint or a root is one.
+            ConfigError: A checkpoint or a root is a service.
         """
         named = (*(checkpoint.uri for checkpoint in self.checkpoints), *self.checkpoint_roots)
         services = [uri for uri in named if connectors.is_connector(uri)]
@@ -173,12 +171,12 @@ class Migration(OpenSection):
 
     @property
     def may_be_one(self) -> bool:
-        """Whether both clusters may be one, in which jobs change their place or their engine."""
+        """Whether both clusters may be the same, in which jobs change their position or their engine."""
         return self.source.stream == self.target.stream and spec_of(self.source.stream).may_be_one
 
     @property
     def terms(self) -> Mapping[str, str]:
-        """What people call a topic, a partition, an offset and a cluster of its streams, by Kafka's word for it."""
+        """The terms of its streams by Kafka's terms topic, partition, offset and cluster."""
         return terms_between(*(spec_of(config.stream).terms for config in (self.source, self.target)))
 
     @property
@@ -199,7 +197,7 @@ class Migration(OpenSection):
         """Return one wave by its name.
 
         Raises:
-            ConfigError: The file has no such wave; those it has are listed.
+            ConfigError: The file has no such wave; the message lists its waves.
         """
         known = {wave.name: wave for wave in self.waves}
         if name in known:
@@ -213,7 +211,7 @@ class Migration(OpenSection):
         """Return what the file states about a job; nothing about a group that it does not name.
 
         Raises:
-            ConfigError: It names no such checkpoint.
+            ConfigError: It has no such checkpoint.
         """
         return self.group_job(job.name) if job.checkpoint is None else self.checkpoint(job.name).job
 
@@ -224,10 +222,10 @@ class Migration(OpenSection):
         return self.source if side is Cluster.OLD else self.target
 
     def named(self, name: str) -> ClusterConfig:
-        """Return one of all clusters by its name.
+        """Return any cluster by its name.
 
         Raises:
-            ConfigError: The file names no such cluster; those it names are listed.
+            ConfigError: The file has no such cluster; the message lists its clusters.
         """
         every = (self.source, self.target, *self.sinks)
         for cluster in every:
@@ -240,11 +238,12 @@ class Migration(OpenSection):
         )
 
     def sink(self, checkpoint: CheckpointConfig, *, moved: bool = False) -> ClusterConfig | None:
-        """Return the cluster that a checkpoint's sink writes to; None where the file does not state it.
+        """Return the cluster that a checkpoint's sink writes to; None if the file does not state it.
 
         Args:
             checkpoint: The checkpoint.
-            moved: Once the job has moved, in the place of the cluster that its transactions are on.
+            moved: Whether to return the cluster after the job has moved, instead of the one of its present
+                transactions.
         """
         job = checkpoint.job
         name = (job.new_sink_cluster if moved else None) or job.sink_cluster
@@ -255,7 +254,7 @@ class Migration(OpenSection):
         """Return one checkpoint by its name.
 
         Raises:
-            ConfigError: The file names no such checkpoint; those it names are listed.
+            ConfigError: The file has no such checkpoint; the message lists its checkpoints.
         """
         for checkpoint in self.checkpoints:
             if checkpoint.name == name:
@@ -267,9 +266,10 @@ class Migration(OpenSection):
         )
 
     def job_sign_on(self, address: str) -> SignOn:
-        """Return how to sign on at the address of a job: as the entry says that is of the same service, or not at all.
+        """Return the credentials for a job's address, from the entry for the same service; empty without one.
 
-        Of several entries the one with the longest path counts. Entries of plug-ins count for what they name.
+        Of several entries the one with the longest path counts. Entries of plug-ins count for the addresses that they
+        name.
         """
         jobs = [entry for entry in self.jobs if covers(entry.url, address)]
         if jobs:
@@ -278,7 +278,7 @@ class Migration(OpenSection):
         return next(filter(None, named), SignOn(section="jobs"))
 
     def with_positions(self, added: CheckpointConfig) -> Migration:
-        """Return the migration with a positions file that a person named, under a name that none of its others has.
+        """Return the migration with a positions file that a person named, under a new name.
 
         Raises:
             ConfigError: A checkpoint has the name.
@@ -300,7 +300,7 @@ class Migration(OpenSection):
         return self.topics.rename(old_topic, self.source.alias)
 
     def old_topic(self, new_topic: str) -> str | None:
-        """Return the old topic's name of a new topic, None where no old one maps to it."""
+        """Return the old topic's name of a new topic; None if no old one maps to it."""
         return self.topics.origin(new_topic, self.source.alias)
 
 
@@ -339,7 +339,7 @@ def load_migration(path: Path) -> Migration:
     """Read a migration file.
 
     Raises:
-        ConfigError: Unreadable, not YAML, or not a migration; the message names the file, the key and what to do.
+        ConfigError: Unreadable, not YAML, or not a migration; the message names file, key and remedy.
         ForbiddenPropertyError: A client property that is not on the allow-list.
     """
     return read(path, Migration, _FILE)
@@ -349,17 +349,17 @@ def java_properties(cluster: ClusterConfig) -> ClientProperties:
     """Return the Java client's properties of a cluster, without Spark's `kafka.` prefix, secrets resolved.
 
     Raises:
-        SecretError: A reference leads nowhere.
-        ConfigError: A property that the Java client has no equal for.
+        SecretError: A reference cannot be resolved.
+        ConfigError: A property that the Java client has no equivalent for.
     """
     return allowed.to_java(client_properties(cluster), where=f"cluster {cluster.name!r}: properties")
 
 
 def spark_properties(migration: Migration) -> Mapping[Cluster, ClientProperties]:
-    """Return what Spark reads each cluster with; asked for first, so that what cannot be mapped stops everything.
+    """Return Spark's properties for each cluster; called first, so that an unmappable property stops everything.
 
     Raises:
-        SecretError: A reference leads nowhere.
-        ConfigError: A property that the Java client has no equal for.
+        SecretError: A reference cannot be resolved.
+        ConfigError: A property that the Java client has no equivalent for.
     """
     return {side: java_properties(migration.cluster(side)) for side in Cluster}

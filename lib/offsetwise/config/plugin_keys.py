@@ -1,7 +1,7 @@
-"""Sections of the migration file in which plug-ins have keys too.
+"""Sections of the migration file to which plug-ins add keys.
 
-What a plug-in says of its keys is a model, which joins the section where a file has one of them: what is read is of
-the section's class and of the model's, and so has the checks of both, and the answers of the model to what is asked.
+A plug-in describes its keys by a model, which is combined with the section if a file has one of the keys: the parsed
+value is an instance of both classes, and so has the checks and the properties of both.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from offsetwise.strict_yaml import Section
 
 
 class OpenSection(Section):
-    """A section in which plug-ins may have keys. Their models are imported where a file has such keys, and only then.
+    """A section to which plug-ins may add keys. Their models are imported only if a file has such keys.
 
-    What is read is checked as a whole in `model_post_init`: a validator that comes after would run on it twice.
+    The whole value is checked in `model_post_init`: an "after" validator would run twice.
     """
 
     registry: ClassVar[Registry]
@@ -53,17 +53,17 @@ class OpenSection(Section):
         """Load the model of one key.
 
         Raises:
-            PluginError: As above.
+            PluginError: It is of another distribution, and cannot be loaded or used.
         """
 
     @classmethod
     @abstractmethod
     def joined(cls, models: Mapping[str, type[Section]]) -> type[Self]:
-        """Return this section with the models of keys."""
+        """Return this section combined with the models of keys."""
 
     @classmethod
     def with_every_key(cls) -> type[Self]:
-        """Return this section with the keys of all plug-ins, but for those that cannot be loaded."""
+        """Return this section with the keys of all plug-ins, except those that cannot be loaded."""
         models = {}
         for key in cls.registry:
             with suppress(PluginError):
@@ -84,17 +84,17 @@ class OpenSection(Section):
 class JobKeys(Section):
     """Keys of `job` that belong together: those of a plug-in, or of all jobs.
 
-    What is asked of a job whose keys nobody else knows has its answer here, where nothing is stated.
+    The properties have the values for jobs of which nothing is stated.
     """
 
     @property
     def old_cluster_id(self) -> str | None:
-        """What a source of several clusters calls the old one."""
+        """The id of the old cluster in a source of several clusters."""
         return None
 
     @property
     def stream_name(self) -> str | None:
-        """The stream that it reads, where its positions name none."""
+        """The stream that it reads, if its positions name none."""
         return None
 
     @property
@@ -104,14 +104,14 @@ class JobKeys(Section):
 
     @property
     def can_read_other_names(self) -> bool | None:
-        """Whether the topics that the job reads can be given other names."""
+        """Whether the job can read topics of other names."""
         return None
 
     @property
     def needs_old_records(self) -> bool | None:
-        """Whether records that lie on the old cluster only still matter."""
+        """Whether records that are only on the old cluster are still needed."""
         return None
 
     def in_plan(self, stated: StatedJob) -> StatedJob:
-        """Return what a plan says was stated, with what format version 1 has of these keys."""
+        """Return the stated values in a plan, completed with the fields of format version 1 for these keys."""
         return stated

@@ -47,15 +47,15 @@ class ClusterConfig(Section):
 
     name: Label
     alias: Label = ""
-    """The alias MirrorMaker uses for the cluster; the name where none is given."""
+    """MirrorMaker's alias of the cluster; by default the name."""
     stream: str = "kafka"
-    """What it holds: the name of a registered stream."""
+    """The name of a registered stream."""
     properties: Mapping[str, Scalar]
     _folder: str | None = PrivateAttr(default=None)
 
     @property
     def folder(self) -> str | None:
-        """Where the file is that states it; None where no file does."""
+        """The folder of the file that states it; None without a file."""
         return self._folder
 
     @field_validator("stream")
@@ -102,7 +102,7 @@ class TopicSettings(Section):
     policy: NamingPolicy = NamingPolicy.IDENTITY
     separator: Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,20}$")] = "."
     map: Mapping[TopicName, TopicName] = {}
-    """Explicit old to new names; they win over the policy."""
+    """Explicit old to new names; they override the policy."""
 
     @model_validator(mode="after")
     def _one_to_one(self) -> Self:
@@ -128,7 +128,7 @@ class TopicSettings(Section):
         return old_topic
 
     def origin(self, new_topic: str, source_alias: str) -> str | None:
-        """Return the old topic's name, None for a topic that no old one maps to.
+        """Return the old topic's name; None for a topic that no old one maps to.
 
         >>> TopicSettings(policy=NamingPolicy.DEFAULT).origin("clicks", "old") is None
         True
@@ -148,26 +148,25 @@ class JobTraits(OpenSection, JobKeys):
     registry = JOB_KEYS
     stateful: StrictBool | None = None
     auto_offset_reset: OffsetReset | None = None
-    """Groups: the client's setting, which says where it begins in a partition without a commit."""
+    """For groups: the client's setting, which decides where it begins in a partition without a commit."""
     watermark_ms: Annotated[StrictInt, Field(ge=0)] | None = None
     sink: Label | None = None
-    """What the job writes to, in one word: delta, iceberg, hudi, file, kafka, …"""
+    """The kind of the job's sink, in one word: delta, iceberg, hudi, file, kafka, …"""
     tolerates_replay: StrictBool | None = None
     new_checkpoint: Location | None = None
-    """The checkpoint that the job makes once it has moved, where the plan writes none that it goes on from."""
+    """The checkpoint of the moved job, if the plan writes none from which it continues."""
     produces: tuple[TopicName, ...] = ()
     """The topics of the old cluster that the job writes, which other jobs may read."""
     commits_to: Label | None = None
     """The consumer group that the job commits its offsets to, as Flink does at every checkpoint."""
     transaction_timeout_ms: Annotated[StrictInt, Field(ge=1, le=2**31 - 1)] | None = None
-    """Flink: `transaction.timeout.ms` of the sink's producer, 32 bits in Kafka; an hour, KafkaSink's default, where
-    nothing is stated."""
+    """Flink: `transaction.timeout.ms` of the sink's producer, 32 bits in Kafka; by default an hour, as in KafkaSink."""
     sink_servers: Label | None = None
-    """Flink: HOST:PORT of the cluster that the sink writes to, for the commands that ask it about transactions."""
+    """Flink: HOST:PORT of the cluster that the sink writes to, for the commands that read its transactions."""
     sink_cluster: Label | None = None
-    """Flink: that cluster, to ask it here: `old`, `new`, or a name of `sinks`."""
+    """Flink: the name of that cluster here: `old`, `new`, or a name of `sinks`."""
     new_sink_cluster: Label | None = None
-    """Flink: the one that the sink writes to once the job has moved; the same where nothing is stated."""
+    """Flink: the cluster that the sink writes to once the job has moved; by default the same."""
 
     @classmethod
     def model(cls, key: str) -> type[JobKeys]:
@@ -185,11 +184,11 @@ class JobTraits(OpenSection, JobKeys):
         return _joined(cls, tuple(dict.fromkeys(models.values())))
 
     def part(self, kind: type[_K]) -> _K:
-        """Return what is stated in the keys of one plug-in."""
+        """Return the part of the traits with the keys of one plug-in."""
         return self if isinstance(self, kind) else kind()
 
     def stating(self, keys: Mapping[str, str]) -> JobTraits:
-        """Return what is stated with more keys of plug-ins, but for those that are stated already."""
+        """Return the traits with more keys of plug-ins, except those that are already stated."""
         stated = dict(keys) | {key: value for key, value in self if value is not None}
         models = JobTraits.models(stated.keys() - JobTraits.model_fields.keys())
         return JobTraits.joined(models).model_construct(**stated)
@@ -211,31 +210,31 @@ class CheckpointConfig(Section):
     uri: Location
     job: SerializeAsAny[JobTraits] = JobTraits()
     belongs_to: Cluster | None = None
-    """Which cluster its offsets belong to, where the operator states it."""
+    """The cluster of its offsets, if the operator states it."""
 
 
 class SectionEntry(Section):
-    """One entry of a list at the top level of the file that a plug-in brings: a job, or what goes with one."""
+    """One entry of a top-level list of a plug-in: a job, or something that belongs to one."""
 
     name: Label
 
     @property
     def checkpoint(self) -> CheckpointConfig | None:
-        """The job that it is, which is moved as a checkpoint; None where it is none."""
+        """The job as a checkpoint that is moved; None if it is no job."""
         return None
 
     @property
     def root(self) -> str | None:
-        """What may be read of the job whatever `checkpoint_roots` says; None where these say it."""
+        """What may be read of the job whatever `checkpoint_roots` says; None if only these decide."""
         return None
 
     @property
     def address(self) -> ConnectorAddress | None:
-        """Which connector of Kafka Connect it is; None where it is none."""
+        """The address of its Kafka Connect connector; None if it is none."""
         return None
 
-    def sign_on_at(self, address: str) -> SignOn | None:  # noqa: ARG002 - as every entry is asked
-        """Return how to sign on at the address of a job; None where it does not say that."""
+    def sign_on_at(self, address: str) -> SignOn | None:  # noqa: ARG002 - subclasses use it
+        """Return the credentials for a job's address; None if it has none."""
         return None
 
 
@@ -260,7 +259,7 @@ class SparkSettings(Section):
 
     @property
     def folder(self) -> str | None:
-        """Where the file is that states it; None where no file does."""
+        """The folder of the file that states it; None without a file."""
         return self._folder
 
     @model_validator(mode="after")
@@ -301,7 +300,7 @@ class ContentSettings(Section):
     budget_bytes: Annotated[StrictInt, Field(ge=1, le=1_000_000_000_000)] = 1_000_000_000
     """Per partition and cluster."""
     clock_skew_s: Annotated[StrictInt, Field(ge=0, le=86_400)] = 300
-    """Kinesis: how much earlier a copy may seem to have arrived than its original, by the clocks of both sides."""
+    """Kinesis: how much earlier than its original a copy may seem to have arrived, by the clocks of both sides."""
 
 
 class TrustedKey(Section):
@@ -312,20 +311,20 @@ class TrustedKey(Section):
     issuer: PersonName
     subject: PersonName
     vouches_for: Annotated[tuple[PersonName, ...], Field(min_length=1)] | None = None
-    """Of a console's key: the issuers of the people it may sign for."""
+    """For a console's key: the issuers of the people it may sign for."""
 
 
 class ApprovalSettings(Section):
     """Whose approval counts when a plan of this migration is applied."""
 
     required: Annotated[StrictInt, Field(ge=1, le=100)] = 1
-    """How many people, each with a key of their own."""
+    """How many people must approve, each with a key of their own."""
     trusted_keys: Annotated[tuple[TrustedKey, ...], Field(min_length=1)] | None = None
-    """With keys named on the command line too, those in both count."""
+    """With keys named on the command line too, only those in both count."""
     max_lifetime_hours: Annotated[StrictInt, Field(ge=1, le=8_784)] | None = None
-    """The longest time from an approval to its expiry; 720 where nothing is given."""
+    """The longest time from an approval to its expiry; 720 by default."""
     clock_skew_s: Annotated[StrictInt, Field(ge=0, le=3_600)] | None = None
-    """How far an approver's clock may be ahead of the applier's; 120 where nothing is given."""
+    """How far an approver's clock may be ahead of the applier's; 120 by default."""
 
     @model_validator(mode="after")
     def _can_be_met(self) -> Self:

@@ -19,7 +19,7 @@ ServiceUrl = Annotated[str, Field(pattern=URL)]
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}$")]
 _PORTS: Final = {"http": 80, "https": 443}
 _OWN: Final = frozenset({"authorization", "connection", "content-length", "host", "transfer-encoding"})
-"""Headers that belong to the request itself; `user` and `password` are for the first."""
+"""Headers that the client sets itself; `user` and `password` are for the first."""
 
 
 class SignedOn(Section):
@@ -28,7 +28,7 @@ class SignedOn(Section):
     user: Label | None = None
     password: Label | None = None
     ca: Location | None = None
-    """The file of the certificates that are trusted; the system's where none is named."""
+    """The file of the trusted certificates; the system's by default."""
     certificate: Location | None = None
     key: Location | None = None
     key_password: Label | None = None
@@ -51,10 +51,10 @@ class SignedOn(Section):
         return self
 
     def require_tls(self, url: str) -> None:
-        """Go on only where certificates are stated for an address of https.
+        """Raise if certificates are stated for an address without https.
 
         Raises:
-            PydanticCustomError: They are stated for another one.
+            PydanticCustomError: They are.
         """
         if (self.ca or self.certificate) and not url.startswith("https:"):
             raise PydanticCustomError("no_tls", "expected addresses of https, since ca or certificate is stated")
@@ -78,7 +78,7 @@ class JobsConfig(SignedOn):
 
     section = "jobs"
     url: ServiceUrl
-    """`http://HOST:PORT` or `https://HOST:PORT`; with a path where a proxy needs one."""
+    """`http://HOST:PORT` or `https://HOST:PORT`; with a path if a proxy needs one."""
     headers: Mapping[HeaderName, Label] = {}
     """Sent with every request. Each value is a reference."""
 

@@ -1,4 +1,4 @@
-"""The names of the clusters that jobs write to, in a migration file."""
+"""Check the names of the clusters that jobs write to, in a migration file."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final
 from offsetwise.errors import ConfigError
 
 OF_THE_MIGRATION: Final = ("old", "new")
-"""What the two clusters of a migration are called in `checkpoints[].job.sink_cluster` and `new_sink_cluster`."""
+"""The names of a migration's two clusters in `checkpoints[].job.sink_cluster` and `new_sink_cluster`."""
 
 
 def check_names(
     sinks: Sequence[str], *, clusters: Sequence[str], requested: Mapping[tuple[str, str], str | None]
 ) -> None:
-    """Go on only where every name means one cluster.
+    """Raise unless every name means one cluster.
 
     Args:
-        sinks: What `sinks` calls its clusters.
-        clusters: What the old and the new cluster are called.
-        requested: By checkpoint and key, a cluster that its sink writes to; None where it is not stated.
+        sinks: The names of clusters in `sinks`.
+        clusters: The names of the old and the new cluster.
+        requested: By checkpoint and key, a cluster that its sink writes to; None if it is not stated.
 
     Raises:
         ConfigError: A name that means two clusters, or none.

@@ -18,11 +18,11 @@ from offsetwise.wording import first_of
 
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAMED: Final = 10
-"""How many names one message lists."""
+"""How many names a message lists."""
 
 
 def _as_text(value: object) -> object:
-    """Refuse a number, which pydantic would take for seconds since 1970."""
+    """Reject a number, which pydantic would take for seconds since 1970."""
     if isinstance(value, int | float):
         raise PydanticCustomError("time", "expected a time such as 2026-12-01T02:00Z, found {found}", {"found": value})
     return value
@@ -30,9 +30,9 @@ def _as_text(value: object) -> object:
 
 Time = Annotated[AwareDatetime, BeforeValidator(_as_text)]
 JobPattern = Annotated[str, Field(pattern=r"^(checkpoint:|group:)[^\x00-\x1f\x7f]{1,300}$|^\*$")]
-"""`checkpoint:NAME` or `group:NAME`, with `*`, `?` and `[…]` as in the names of files; `*` for all jobs."""
+"""`checkpoint:NAME` or `group:NAME`, with `*`, `?` and `[…]` as in shell patterns; `*` for all jobs."""
 TimeSpan = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}[smhd]$")]
-"""A length of time: a number and s, m, h or d."""
+"""A duration: a number and s, m, h or d."""
 
 
 class WaveConfig(Section):
@@ -56,22 +56,20 @@ class WaveConfig(Section):
 
     @property
     def not_before_ms(self) -> int | None:
-        """When it may begin, epoch ms; None where nothing is stated."""
         return None if self.not_before is None else round(self.not_before.timestamp() * 1000)
 
     @property
     def window_ms(self) -> int | None:
-        """How long it may take; None where nothing is stated."""
         return None if self.window is None else int(self.window[:-1]) * _UNIT_MS[self.window[-1]]
 
     def jobs_of(self, jobs: Sequence[Subject]) -> tuple[Subject, ...]:
-        """Return those of a migration's jobs that belong to the wave, in the order of its patterns."""
+        """Return the migration's jobs in the wave, in the order of its patterns."""
         chosen = (job for pattern in self.jobs for job in jobs if matches(pattern, job))
         return tuple(dict.fromkeys(chosen))
 
 
 def matches(pattern: str, job: Subject) -> bool:
-    """Return whether a pattern names a job, as it is or by its wildcards. Capitals count.
+    """Return whether a pattern matches a job, literally or by its wildcards, case-sensitively.
 
     >>> from offsetwise.model import SubjectKind
     >>> matches("group:etl-*", Subject(kind=SubjectKind.GROUP, name="etl-eu"))
@@ -82,10 +80,7 @@ def matches(pattern: str, job: Subject) -> bool:
 
 
 def in_order(waves: Sequence[WaveConfig]) -> tuple[WaveConfig, ...]:
-    """Return waves in the order in which they begin: behind those that they come after, else as the file has them.
-
-    The waves have been checked.
-    """
+    """Return checked waves in the order in which they begin: after those in `after`, else in the order of the file."""
     by_name = {wave.name: wave for wave in waves}
     sorter = TopologicalSorter({wave.name: wave.after for wave in waves})
     sorter.prepare()
@@ -100,12 +95,12 @@ def in_order(waves: Sequence[WaveConfig]) -> tuple[WaveConfig, ...]:
 
 
 def check_waves(waves: Sequence[WaveConfig], jobs: Sequence[Subject]) -> None:
-    """Go on only where every wave names jobs of the migration, and comes after waves that there are, in no circle.
+    """Raise unless every wave matches jobs of the migration, and comes after existing waves, without a cycle.
 
     A job in two waves, or in none, is a finding: the others can move meanwhile.
 
     Raises:
-        ConfigError: One does not; the wave and what it names are in the message.
+        ConfigError: A wave does not; the message has its name.
     """
     if twice := repeated(wave.name for wave in waves):
         raise ConfigError(

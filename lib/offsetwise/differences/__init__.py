@@ -1,1 +1,1 @@
-"""What differs between two files of one kind: positions, findings, states, and everything else that they say."""
+"""Differences between two files of one kind: positions, findings, states, and everything else in them."""

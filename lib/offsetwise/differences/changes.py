@@ -9,7 +9,7 @@ from typing import Final
 DOCUMENT: Final = "document"
 """The section of the single values at the top of a document."""
 SECTIONS: Final = ("states", "positions", "findings", "summary", "jobs", DOCUMENT)
-"""Shown first, in this order; then come the others, and at last `LAST`."""
+"""Shown first, in this order; then the others, and `LAST` at the end."""
 LAST: Final = ("logs", "evidence")
 
 
@@ -18,17 +18,17 @@ class Change:
     """One value that is another one, or that only one of both documents has."""
 
     section: str
-    """What it is about: `states`, `positions`, `findings`, `summary`, `jobs`, `document` (single values at its top),
+    """The subject area: `states`, `positions`, `findings`, `summary`, `jobs`, `document` (single values at its top),
     `logs`, `evidence`, or the key at the top of the document."""
     subject: str | None
     """The partition, finding, job, topic or group; None for the document itself."""
     key: str
     """The keys that lead to the value below that, with dots between; empty for a subject as a whole."""
     before: str | None
-    """As text; None where the first document does not have it, or has null."""
+    """As text; None if the first document does not have it, or has null."""
     after: str | None
     job: str | None = None
-    """`checkpoint NAME` or `group NAME`, of the folders of several jobs; else None."""
+    """`checkpoint NAME` or `group NAME`, in folders of several jobs; else None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +38,14 @@ class Difference:
     kind: str
     """Of both, as in their `format`."""
     before: str
-    """What the first one is called: its path."""
+    """The name of the first one: its path."""
     after: str
     equal: bool
     changes: tuple[Change, ...]
-    """By section, in the order in which sections are shown; empty where both are equal."""
+    """By section, in the order in which sections are shown; empty if both are equal."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many changes each section has, in the order in which they are shown."""
         return dict(Counter(change.section for change in self.changes))
 
     def markdown(self) -> str:
@@ -62,7 +61,6 @@ class Difference:
 
 
 def rank(section: str) -> tuple[int, str]:
-    """Return what a section is sorted by."""
     if section in SECTIONS:
         return SECTIONS.index(section), ""
     return len(SECTIONS) + (1 + LAST.index(section) if section in LAST else 0), section

@@ -1,7 +1,7 @@
-"""Compares the content of two documents of one kind. Pure: JSON in, changes out.
+"""Compare the content of two documents of one kind. Pure: JSON in, changes out.
 
 A list of objects is compared by what identifies its elements, never by their order. What two readings of the same state
-never have in common is no content: when something was read or written, salts, and hashes made with them.
+never have in common is not content: times of reading or writing, salts, and hashes made with them.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any, Final, TypeAlias
 from offsetwise.differences.changes import DOCUMENT, SECTIONS, Change, Difference, rank
 
 Json: TypeAlias = Any
-"""A value as a JSON document has it."""
+"""A value of a JSON document."""
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead to a value, without the elements of lists."""
 
 KINDS: Final = ("comparison", "plan", "plan-set", "fleet-comparison", "snapshot", "cutover", "status")
-"""The kinds of document that are compared."""
+"""The kinds of document that can be compared."""
 TIMES: Final = frozenset({"taken_at", "written_at", "drafted_at", "compared_at", "began_at"})
 """When something was read or written."""
 _NO_CONTENT: Final = frozenset({*TIMES, "format", "format_version", "made_from", "reused", "salt", "age_ms"})
-"""Keys that are no content, wherever they stand."""
+"""Keys that are not content, wherever they occur."""
 _NO_CONTENT_AT: Final = frozenset(
     {
         # Salted hashes of records.
         *((side, "identity") for side in ("after", "at_raw", "before", "neighbours")),
-        # A look at a cutover says for how long it has looked.
+        # An observation of a cutover has its duration.
         *(("partitions", key) for key in ("moved_ms", "still_ms", "told")),
         ("looks_taken",),
-        # MirrorMaker writes heartbeats all the time.
+        # MirrorMaker writes heartbeats continuously.
         *(("topics", key) for key in ("newest_ms", "records")),
         ("heartbeats", "timestamp_ms"),
     }
 )
-"""The last keys of a path to what is no content either."""
+"""The last keys of a path to other values that are not content."""
 _IDENTITIES: Final[tuple[tuple[str, ...], ...]] = (
     ("source", "topic", "partition"),
     ("code", "topic", "partition"),
@@ -64,11 +64,11 @@ _IDENTITIES: Final[tuple[tuple[str, ...], ...]] = (
 )
 """What identifies the elements of a list: the first of these whose keys all its elements have."""
 _IDENTITY_OF: Final[Mapping[str, tuple[str, ...]]] = {"topics": ("name",)}
-"""Of lists with certain names, before that: a topic that was deleted and made again has another id."""
+"""For lists with certain names, tried first: a topic that was created again has another id."""
 _HEADLINES: Final = ("old_offset", "new_offset", "offset", "exactness", "message")
-"""What is shown of an element that only one document has, where it has any of them; else all of it, on one line."""
+"""The shown values of an element that only one document has, if it has any of them; else all of it, on one line."""
 _LONGEST: Final = 300
-"""Characters of an element that is shown on one line."""
+"""The maximum length of an element on one line, in characters."""
 _OF_LOGS: Final = frozenset({"old", "new", "lag_old", "lag_new", "behind_old", "behind_new", "behind_parts"})
 _OF_EVIDENCE: Final = frozenset({"evidence", "end_evidence", "proof", "end_proof"})
 
@@ -87,7 +87,10 @@ class _Where:
         return replace(self, section=_section(path), path=path, keys=(*self.keys, key) if self.path else ())
 
     def element(self, name: str) -> _Where:
-        """Return where an element of a list is. Deeper lists only add to the keys: the subject is the outermost one."""
+        """Return the path of an element of a list.
+
+        Nested lists only add to the keys: the subject is the outermost element.
+        """
         if self.subject is None:
             return replace(self, subject=name, keys=())
         return replace(self, keys=(*self.keys, f"[{name}]"))
@@ -96,19 +99,19 @@ class _Where:
 def compare(
     kind: str, before: Mapping[str, Json], after: Mapping[str, Json], *, names: tuple[str, str] = ("before", "after")
 ) -> Difference:
-    """Return what differs between two documents of one kind.
+    """Return the differences between two documents of one kind.
 
     Args:
         kind: Of both; one of `KINDS`.
         before: The first document, as its JSON has it.
         after: The second one.
-        names: What the two are called.
+        names: The names of the two.
     """
     return collected(kind, _object(before, after, _Where()), names=names)
 
 
 def collected(kind: str, changes: Iterator[Change], *, names: tuple[str, str]) -> Difference:
-    """Put changes together, in the order in which sections are shown; within one they keep theirs."""
+    """Return the difference with changes in the order in which sections are shown; a section keeps its order."""
     ordered = tuple(sorted(changes, key=lambda change: rank(change.section)))
     return Difference(kind=kind, before=names[0], after=names[1], equal=not ordered, changes=ordered)
 
@@ -129,7 +132,7 @@ def _is_content(path: Path) -> bool:
 
 
 def _any(before: Json, after: Json, where: _Where) -> Iterator[Change]:
-    """Yield what differs between two values; null, an empty list, and none are the same."""
+    """Yield the differences between two values; null, an empty list, and a missing value are equal."""
     if before == after:
         return
     if _each_is(dict, before, after):
@@ -174,7 +177,6 @@ def _list(before: Sequence[Json], after: Sequence[Json], where: _Where) -> Itera
 
 
 def _one_sided(element: Json, where: _Where, *, removed: bool) -> Iterator[Change]:
-    """Yield an element that only one document has."""
     headlines = {}
     if isinstance(element, dict):
         headlines = {key: text for key in _HEADLINES if (text := _text(element.get(key))) is not None}
@@ -186,7 +188,7 @@ def _one_sided(element: Json, where: _Where, *, removed: bool) -> Iterator[Chang
 
 
 def _identity(elements: Sequence[Json], name: str) -> tuple[str, ...]:
-    """Return the keys that identify the elements of a list; none where nothing does but their order."""
+    """Return the keys that identify the elements of a list; empty if only their order does."""
     if not all(isinstance(element, dict) for element in elements):
         return ()
     for keys in (_IDENTITY_OF.get(name, ()), *_IDENTITIES):
@@ -197,7 +199,7 @@ def _identity(elements: Sequence[Json], name: str) -> tuple[str, ...]:
 
 
 def _by_name(elements: Sequence[Json], identity: tuple[str, ...]) -> dict[str, Json]:
-    """Return the elements by their names. Those that share one are numbered."""
+    """Return the elements by name. Elements with the same name are numbered."""
     results: dict[str, Json] = {}
     for index, element in enumerate(elements):
         value = element
@@ -228,7 +230,6 @@ def _name(values: Sequence[Json], identity: tuple[str, ...]) -> str:
 
 
 def _text(value: Json) -> str | None:
-    """Return a value as text; None for null and an empty list."""
     if value in (None, []):
         return None
     if isinstance(value, list):

@@ -1,7 +1,7 @@
 """A difference as Markdown, for a pull request or a terminal.
 
-Names and sentences come from checkpoints and clusters. Each stands in a span of code, where Markdown and GitHub
-interpret nothing: no link, no image, no mention of a person.
+Names and sentences come from checkpoints and clusters. Each is in a code span, where Markdown and GitHub interpret
+nothing: no link, no image, no mention of a person.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from offsetwise.lookalikes import marked
 from offsetwise.wording import many
 
 ROWS: Final = 50
-"""Rows of a section at most: a comment in GitHub has 65,536 characters."""
+"""The maximum number of rows of a section: a comment in GitHub has 65,536 characters."""
 _LONGEST: Final = 400
-"""Characters of a value at most."""
+"""The maximum length of a value, in characters."""
 _NUMBER: Final = re.compile(r"-?[0-9]{4,18}")
 _NOTHING: Final = "–"
 _FINDINGS: Final = "findings"
 
 
 def markdown(difference: Difference, *, rows: int = ROWS) -> str:
-    """Return a difference as Markdown, with a newline at its end.
+    """Return a difference as Markdown, with a trailing newline.
 
     Args:
-        difference: What differs.
+        difference: The difference.
         rows: How many changes of each section are shown; the number of the others is stated.
     """
     title = f"## {_code(difference.kind)}: {_code(difference.before)} → {_code(difference.after)}"
@@ -77,7 +77,7 @@ def _subject(change: Change) -> str:
 
 
 def _words(key: str) -> str:
-    """Return the keys that lead to a value in words; an element of a list, whose name is from outside, as code.
+    """Return the keys that lead to a value in words; a list element, whose name is external, as code.
 
     >>> _words("raw.verdict"), _words("restart.[6].old"), _words("")
     ('raw verdict', '`restart [6] old`', '–')
@@ -89,7 +89,7 @@ def _words(key: str) -> str:
 
 
 def _value(value: str | None) -> str:
-    """Return a value, numbers as everywhere with commas.
+    """Return a value as Markdown, numbers with commas.
 
     >>> _value("1050"), _value("EXACT"), _value(None)
     ('1,050', '`EXACT`', '–')
@@ -102,7 +102,7 @@ def _value(value: str | None) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a text as a span of code, with a fence that is longer than any in it.
+    """Return a text as a code span, with a fence that is longer than any in it.
 
     >>> _code("orders"), _code("a`b"), _code("`")
     ('`orders`', '``a`b``', '`` ` ``')

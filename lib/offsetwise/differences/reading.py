@@ -1,4 +1,4 @@
-"""Reads what is compared: two files, or two folders with a document for each job."""
+"""Compare two files, or two folders with a document for each job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from offsetwise.plan.sets.file import SET_FILE
 from offsetwise.regular_files import below, stays_below
 
 SUMMARY: Final = "summary.json"
-"""Of a folder of `compare --out`."""
+"""The index of a folder of `compare --out`."""
 _Document = Comparison | Cutover | FleetComparison | Plan | PlanSet | Snapshot | Status
 _Bodies: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]
 
@@ -27,7 +27,7 @@ class _Folder:
     index: str
     """The name of the file that names the others."""
     kind: str
-    """Of that file."""
+    """The kind of that file."""
     jobs: str
     """Its key with the jobs."""
     of_each: str
@@ -49,7 +49,7 @@ _FOLDERS: Final = (
 
 
 def diff(before: str | Path | _Document, after: str | Path | _Document) -> Difference:
-    """Return what differs between two documents of one kind.
+    """Return the differences between two documents of one kind.
 
     Args:
         before: The file of a comparison, plan, plan set, fleet comparison, snapshot, cutover or status; a folder of
@@ -57,7 +57,7 @@ def diff(before: str | Path | _Document, after: str | Path | _Document) -> Diffe
         after: Another one of the same kind.
 
     Raises:
-        UsageError: They are of two kinds, or of one that is not compared.
+        UsageError: They have two kinds, or one that cannot be compared.
         FileError: One cannot be read.
     """
     (kind, old), (other, new) = _body(before), _body(after)
@@ -95,11 +95,11 @@ def _body(source: str | Path | _Document) -> tuple[str, Mapping[str, Any]]:
 
 
 def _read(path: Path, expected: str | None = None) -> tuple[str, Mapping[str, Any]]:
-    """Read a file of the kind that is expected, or of any that is compared.
+    """Read a file of the expected kind, or of any that can be compared.
 
     Raises:
-        FileError: It cannot be read, or is not whole.
-        UsageError: It is of a kind that is not compared.
+        FileError: It cannot be read, or is not complete.
+        UsageError: Its kind cannot be compared.
     """
     text = files.read_bytes(
         path,
@@ -140,7 +140,7 @@ def _of_folders(folder: _Folder, paths: tuple[Path, Path], bodies: _Bodies) -> I
 
 
 def _without_digests(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave the digests of plans out, which change with the time of a draft: the plans themselves are compared."""
+    """Drop the digests of plans, which change with the time of a draft: the plans themselves are compared."""
     if "plans" not in body:
         return body
     return {**body, "plans": [{"job": plan["job"], "file": plan["file"]} for plan in body["plans"]]}
@@ -155,10 +155,10 @@ def _files(folder: _Folder, body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _below(path: Path, name: str, folder: _Folder) -> Path:
-    """Return the path of a file that an index names, which stands beside it.
+    """Return the path of a file that an index names, in the same folder.
 
     Raises:
-        FileError: It names one elsewhere.
+        FileError: It names a file elsewhere.
     """
     if "/" in name or not stays_below(name):
         raise FileError(

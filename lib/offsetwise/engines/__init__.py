@@ -1,1 +1,1 @@
-"""Engines: what keeps positions, and how each one's checkpoints are read."""
+"""Engines: the systems that keep positions, and how their checkpoints are read."""

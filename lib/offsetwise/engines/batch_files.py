@@ -1,4 +1,4 @@
-"""The files of one batch as they stand on disk, beside what they were understood to say."""
+"""The raw files of one batch, with their parsed content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 MAX_RAW_BYTES: Final = 16 * 1024 * 1024
-"""A larger file is not read to be shown: an offset file takes some twenty bytes per partition."""
+"""A larger file is not read for display: an offset file takes some twenty bytes per partition."""
 SHOWN_BYTES: Final = 24 * 1024
 
 _Parsed = TypeVar("_Parsed")
@@ -20,43 +20,41 @@ _PLAIN: Final = re.compile(rb"[\x20-\x7e\n]*")
 class RawFile(Generic[_Parsed]):
     path: str
     data: bytes | None
-    """None where it cannot be read."""
+    """None if it cannot be read."""
     problem: str | None = None
-    """Why it cannot be read, or why its bytes are not what the engine writes."""
+    """Why it cannot be read, or why the engine cannot have written its bytes."""
     parsed: _Parsed | None = None
 
     @property
     def sha256(self) -> str | None:
-        """The digest of its bytes, in hex."""
         return None if self.data is None else hashlib.sha256(self.data).hexdigest()
 
     @property
     def cut(self) -> bool:
-        """Whether `text` shows its beginning only."""
+        """Whether `text` is only its beginning."""
         return self.data is not None and len(self.data) > SHOWN_BYTES
 
     @property
     def text(self) -> str:
-        """Its beginning as text in which every byte can be seen."""
         return "" if self.data is None else visible(self.data[:SHOWN_BYTES])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFiles:
-    """The two files of a batch: one that says where it ends, and one that says that it is committed."""
+    """The two files of a batch: the plan with its end, and the commit."""
 
     batch: int
     offsets: RawFile[Any]
-    """Parsed: as the engine's part of the Checkpoint screen takes it."""
+    """Parsed for the engine's part of the Checkpoint screen."""
     commit: RawFile[int]
     """Parsed: the version of its log."""
 
 
 def visible(data: bytes) -> str:
-    r"""Decode bytes so that nothing in them is hidden or acts on the screen.
+    r"""Decode bytes so that nothing in them is hidden or affects the display.
 
-    Line feeds stay. Bytes that are no UTF-8, control characters, and characters that are invisible or change the
-    direction of reading are written out.
+    Line feeds are kept. Invalid UTF-8, control characters, and characters that are invisible or change the direction of
+    text are escaped.
 
     >>> visible(b"v1\n\x00a\xff")
     'v1\n⟨00⟩a⟨FF⟩'

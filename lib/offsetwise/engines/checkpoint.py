@@ -1,4 +1,4 @@
-"""A checkpoint of whichever engine wrote it: what is at a path is recognised by its names.
+"""Read a checkpoint of any engine, which is recognized by the names at its path.
 
 This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
 """
@@ -30,9 +30,9 @@ from offsetwise.storage.single_file import read_file, without_part
 
 SHOWN: Final = 5
 _TRIES: Final = 5
-"""To read the newest checkpoint of a job that replaces it meanwhile."""
+"""How often to try to read the newest checkpoint of a job that replaces it meanwhile."""
 MOST_BYTES: Final = MAX_FILE_BYTES
-"""Of a file that holds positions."""
+"""The maximum size of a file with positions."""
 
 
 def read_checkpoint(
@@ -42,21 +42,21 @@ def read_checkpoint(
     history: int = 100,
     options: Mapping[str, object] = MappingProxyType({}),
 ) -> Checkpoint:
-    """Read a checkpoint as it stands now.
+    """Read the current checkpoint.
 
     Args:
-        uri: The folder, or the file of an engine that stands for it (Flink's `_metadata`): a path, or a URI of any
-            file system in `location.SCHEMES`. Of an engine that keeps tables, a dump or the table itself.
-        roots: The folders that may be read; None when a person named the path.
-        history: How many of the newest entries to read of a history that the engine keeps, as of retained batches; 0
-            reads what decides the restart.
-        options: What is asked for of its engine's own options, by their names.
+        uri: The folder, or the file of an engine that stands for it (Flink's `_metadata`): a path, or a URI of any file
+            system in `location.SCHEMES`. For an engine that keeps tables, a dump or the table itself.
+        roots: The folders that may be read; None if a person named the path.
+        history: How many of the newest entries to read of a history that the engine keeps, such as retained batches; 0
+            reads only what decides the restart.
+        options: The requested options of its engine, by name.
 
     Raises:
         OutsideRootsError: The path leaves the roots.
         LibraryMissingError: The file system needs a package that is not installed.
         StorageError: The folder is missing or cannot be read.
-        NotACheckpointError: It is something else, or what two engines take for their checkpoint.
+        NotACheckpointError: It is something else, or two engines recognize it.
         CheckpointError: It cannot be used, or its engine has no such option.
     """
     engine, folder, entries = _at(uri, roots)
@@ -71,9 +71,9 @@ def read_checkpoint(
 
 
 def read_newest(uri: str, *, roots: Sequence[str] | None = None, history: int = 100) -> Checkpoint:
-    """Read a checkpoint as it stands now, of the folder of a job that retains some the newest; see `read_checkpoint`.
+    """Read a checkpoint; in the folder of a job that retains several, the newest one; see `read_checkpoint`.
 
-    A running job may remove one while it is looked for and read: then it is looked for again.
+    A running job may remove it meanwhile: then the newest one is searched for again.
     """
     error: OffsetwiseError
     try:
@@ -94,7 +94,7 @@ def read_newest(uri: str, *, roots: Sequence[str] | None = None, history: int = 
 def read_with_times(
     uri: str, *, roots: Sequence[str] | None = None, history: int = 100, newest: bool = False
 ) -> CheckpointReading:
-    """Read a checkpoint with what a person needs to follow it; see `read_checkpoint`, with `newest` `read_newest`."""
+    """Read a checkpoint with the times of its files; see `read_checkpoint`, or with `newest` `read_newest`."""
     checkpoint = (read_newest if newest else read_checkpoint)(uri, roots=roots, history=history)
     more = engine_of(checkpoint.engine).reading
     if more is None:
@@ -103,11 +103,11 @@ def read_with_times(
 
 
 def read_batch_files(uri: str, batch: int, *, roots: Sequence[str] | None = None) -> BatchFiles:
-    """Read the files of a batch as they stand; one that cannot be read says why.
+    """Read the raw files of a batch; an unreadable one has the reason.
 
     Raises:
         StorageError: The folder itself cannot be opened, or leaves the roots.
-        NotACheckpointError: It is not a checkpoint of an engine that keeps such files.
+        NotACheckpointError: It is not a checkpoint of an engine with such files.
     """
     folder = replace(open_tree(uri, roots=roots), max_file_bytes=MAX_RAW_BYTES)
     engine = _engine(folder, _entries(folder))
@@ -117,9 +117,9 @@ def read_batch_files(uri: str, batch: int, *, roots: Sequence[str] | None = None
 
 
 def parts_of(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the URIs of the checkpoints that a file holds, as a dump of several tables does; else the URI itself.
+    """Return the URIs of the checkpoints in a file, such as a dump of several tables; else the URI itself.
 
-    Of what cannot be read it is the URI too: its reader says why.
+    An unreadable file returns its URI, so that its reader reports why.
     """
     if _of_service(uri) is not None:
         return (uri,)
@@ -140,7 +140,7 @@ def recognised(entries: Sequence[Entry]) -> tuple[CheckpointEngine, ...]:
 
 
 def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
-    """Return the newest whole checkpoint where a path is the folder of a job that retains some; else the path itself.
+    """Return the newest complete checkpoint in the folder of a job that retains several; else the path itself.
 
     Raises:
         OutsideRootsError: The path leaves the roots.
@@ -153,7 +153,7 @@ def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
     try:
         entries = folder.entries(details=True)
     except MissingError:
-        return uri  # the reader says so
+        return uri  # its reader reports the problem
     if recognised(entries):
         return uri
     retained = (checkpoint for engine in engines() for checkpoint in engine.retained(folder, entries))
@@ -161,7 +161,7 @@ def newest_checkpoint(uri: str, *, roots: Sequence[str] | None = None) -> str:
 
 
 def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree | None, tuple[Entry, ...] | None]:
-    """Return the engine whose checkpoint a URI names; the folder where it is a path, and its entries if listed."""
+    """Return the engine of a checkpoint; its folder if the URI is a path, and the folder's entries if listed."""
     live = _of_service(uri)
     if live is None and roots is not None and "#" in uri:  # bound to roots, no folder has such a name
         live = _of_file(uri, roots)
@@ -181,7 +181,7 @@ def _at(uri: str, roots: Sequence[str] | None) -> tuple[CheckpointEngine, Tree |
 
 
 def _of_service(uri: str) -> CheckpointEngine | None:
-    """Return the engine that asks a service for what a URI names, such as a table; None of a path."""
+    """Return the engine of a URI that names a service, such as a table; None for a path."""
     scheme = uri.partition("://")[0].lower() if "://" in uri else ""
     return next((engine for engine in engines() if scheme in engine.schemes), None)
 
@@ -192,14 +192,14 @@ def _by_name(uri: str) -> CheckpointEngine | None:
 
 
 def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
-    """Return the engine that reads a file: the one that recognises it, else the first, which says what is wrong."""
+    """Return the engine that reads a file: the one that recognizes it, or else the first, which reports the problem."""
     file, part = without_part(uri)
     readers = [engine for engine in engines() if engine.reads_files]
     data = b""
     with suppress(StorageError):
         data = read_file(file, roots=roots)
     matches = [engine for engine in readers if engine.recognises_file(part, data)]
-    if part and not matches:  # its reader says which parts such a file has
+    if part and not matches:  # its reader reports which parts such a file has
         matches = [engine for engine in readers if engine.recognises_file("", data)]
     if len(matches) > 1:
         both = " and ".join(engine.what for engine in matches)

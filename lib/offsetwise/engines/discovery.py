@@ -1,7 +1,7 @@
-"""The checkpoints below a folder, found by listings alone: no file is read.
+"""Find the checkpoints below a folder by listings alone: no file is read.
 
-Links are not followed. One that leads out of the roots is refused anyway, and what stands inside them is found at its
-own place.
+Links are not followed. A link that leads out of the roots would be rejected, and what is inside them is found at its
+own path.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from offsetwise.storage.folders import Entry, FolderReader, open_tree
 from offsetwise.storage.location import is_live, without_sign_on
 
 MAX_DEPTH: Final = 4
-"""How many levels below a root are looked into, and below each folder with more levels as many as it has."""
+"""How many levels below a root are searched; `Engine.deeper` adds levels below some folders."""
 MAX_FOLDERS: Final = 20_000
 MAX_CHECKPOINTS: Final = 10_000
 LISTED_AT_ONCE: Final = 16
 """An object store answers a listing after tens of milliseconds."""
 NOT_ENTERED: Final = frozenset({"_delta_log", "_spark_metadata", "_temporary"})
-"""Folders of tables and outputs that hold many files and never a checkpoint."""
+"""Folders of tables and outputs with many files and never a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
     uris: tuple[str, ...]
-    """Checkpoints, sorted; and folders that could not be listed: reading them says why."""
+    """Checkpoints, sorted, including folders that could not be listed: reading them reports why."""
     folders: int
-    """How many folders were looked into."""
+    """How many folders were searched."""
     complete: bool
-    """Whether all folders within the depth were looked into: no bound ended it."""
+    """Whether all folders within the depth were searched, without reaching a limit."""
 
 
 def find_checkpoints(root: str, *, roots: Sequence[str] | None = None) -> Discovered:
-    """Find the checkpoints at and below a folder. What stands inside a checkpoint is not looked at.
+    """Find the checkpoints at and below a folder. The inside of a checkpoint is not searched.
 
-    Of the checkpoints that one job retains the newest one is given; reading it names the others. A folder that two
-    engines recognise is given once; reading it refuses it.
+    Of a job's retained checkpoints only the newest one is returned; reading it lists the others. A folder that two
+    engines recognize is returned once; reading it raises an error.
 
     Args:
-        root: The folder; or a table, which is the one checkpoint there.
-        roots: The folders that may be read; None when a person named the path.
+        root: The folder; or a table, which is the only checkpoint there.
+        roots: The folders that may be read; None if a person named the path.
 
     Raises:
         OutsideRootsError: `root` leaves the roots.

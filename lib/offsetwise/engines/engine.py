@@ -1,4 +1,4 @@
-"""What every stage may ask of an engine: what people call it, and how its checkpoints are known and read."""
+"""The interface of engines: names for people, and how checkpoints are recognized and read."""
 
 from __future__ import annotations
 
@@ -17,44 +17,42 @@ V_co = TypeVar("V_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """What is asked of an engine when one of its checkpoints is read as it stands now."""
+    """A request to read the current state of one checkpoint."""
 
     uri: str
-    """What was asked for: the folder, or the engine's `file` in it."""
+    """The requested URI: the folder, or the engine's `file` in it."""
     folder: Tree | None
-    """What is at the URI, open; None of a URI that is no path."""
+    """The opened folder; None for a URI that is no path."""
     entries: tuple[Entry, ...] | None
-    """What stands in the folder, with details; None where the engine's `file` was asked for."""
+    """The entries of the folder, with details; None if the engine's `file` was requested."""
     roots: Sequence[str] | None
-    """The folders that may be read; None when a person named the path."""
+    """The folders that may be read; None if a person named the path."""
     history: int
-    """How many of the newest entries to read of a history that the engine keeps beside the restart; 0 for none."""
+    """How many of the newest entries to read of a history that the engine keeps, such as retained batches; 0 reads only
+    what decides the restart."""
     options: Mapping[str, object] = field(default_factory=dict)
-    """What was asked for of the engine's own `options`, by their names."""
+    """The values of the engine's `options`, by name; without those that were not requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOption(Generic[V_co]):
-    """What can be asked for when checkpoints of one engine are read; with any other engine it is refused."""
+    """An option for reading checkpoints of one engine; refused with every other engine."""
 
     name: str
-    """As in `ReadRequest.options`."""
+    """The key in `ReadRequest.options`."""
     asked: str
-    """What was done by who asks for it, as a part of a sentence: "uids of operators were named"."""
+    """A clause that says it was requested: "uids of operators were named"."""
     given: str
-    """What is left away by who does not, with the article: "the uids"."""
+    """The noun for its value, with the article: "the uids"."""
     default: V_co
-    """What holds where nobody asks for it."""
     parse: Callable[[object], V_co]
-    """Returns what a given value means."""
+    """Converts a requested value."""
 
     def of(self, request: ReadRequest) -> V_co:
         return self.parse(request.options[self.name]) if self.name in request.options else self.default
 
 
 class ReadsCheckpoint(Protocol):
-    """Reads one checkpoint, as an engine did before there were a `ReadRequest` and options of its own."""
-
     def __call__(
         self,
         uri: str,
@@ -66,16 +64,16 @@ class ReadsCheckpoint(Protocol):
         uids: Sequence[str],
         committer: None,
     ) -> Checkpoint:
-        """Read a checkpoint as it stands now.
+        """Read the current checkpoint.
 
         Args:
             uri: As in a `ReadRequest`.
-            folder: As there.
-            entries: As there.
-            roots: As there.
-            batches: Its `history`.
-            uids: Empty: an option of Flink's.
-            committer: None: an option of Spark's.
+            folder: As in a `ReadRequest`.
+            entries: As in a `ReadRequest`.
+            roots: As in a `ReadRequest`.
+            batches: The `history` of a `ReadRequest`.
+            uids: Always empty: an option of Flink's reader.
+            committer: Always None: an option of Spark's reader.
 
         Raises:
             StorageError: It cannot be read.
@@ -92,7 +90,7 @@ def _no_retained(folder: FolderReader, entries: Sequence[Entry]) -> tuple[Retain
 
 
 class Parts(Protocol):
-    """Returns which checkpoints a URI names that is no folder."""
+    """Returns the checkpoints of a URI that is no folder."""
 
     def __call__(self, uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return the URI of each.
@@ -106,7 +104,7 @@ def _no_repairs(checkpoint: Checkpoint) -> tuple[tuple[str, Mapping[str, str]], 
     return ()
 
 
-def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:  # noqa: ARG001 - as of most
+def _one_part(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:  # noqa: ARG001 - the field's signature
     return (uri,)
 
 
@@ -114,11 +112,11 @@ def _no_folder(entries: Sequence[Entry]) -> bool:  # noqa: ARG001 - it reads fil
     return False
 
 
-def _no_file(part: str, data: bytes) -> bool:  # noqa: ARG001 - as of most
+def _no_file(part: str, data: bytes) -> bool:  # noqa: ARG001 - the signature of the field
     return False
 
 
-def _nothing_else(folder: FolderReader, entries: Sequence[Entry]) -> None:  # noqa: ARG001 - told by others
+def _nothing_else(folder: FolderReader, entries: Sequence[Entry]) -> None:  # noqa: ARG001 - the signature of the field
     return None
 
 
@@ -128,7 +126,7 @@ def _none_newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """When a file was written, as its file system says."""
+    """The modification time of a file, by its file system."""
 
     path: str
     modified_ms: int
@@ -136,25 +134,25 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointReading:
-    """A checkpoint as it stood at one time, with what a person needs to follow it."""
+    """A checkpoint at one time, with the times of its files."""
 
     checkpoint: Checkpoint
     read_at_ms: int
-    """When its files' times were looked at, by this machine's clock."""
+    """When its files' times were read, by this machine's clock."""
     initial: tuple[BatchSource, ...] = ()
-    """Where batch 0 began, of each Kafka source, where that is readable."""
+    """The start of batch 0 of each Kafka source, if it is readable."""
     newest: Written | None = None
-    """The file of its logs that was written last; None where there are none, or the file system tells no times."""
+    """The last written file of its logs; None if there are none, or the file system has no times."""
     newest_plan: Written | None = None
     """The file of the newest planned batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A table of what an engine keeps, as plain text."""
+    """A table of an engine's data, as plain text."""
 
     columns: tuple[str, ...]
-    """Their names; at first those of texts, then those of numbers."""
+    """Column names; first those of texts, then those of numbers."""
     texts: int
     """How many of the columns hold texts."""
     rows: tuple[tuple[str, ...], ...]
@@ -166,83 +164,83 @@ def _no_listings(checkpoint: Checkpoint) -> tuple[Listing, ...]:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """One engine: what keeps positions of a stream, and everything the other stages need to know of it.
+    """One engine: a system that keeps positions of a stream, with everything that other stages need.
 
-    A new one is a folder of `plugins`, and what loads it in `builtin`.
+    A new engine is a folder of `plugins`, and a line in `builtin` that loads it.
     """
 
     name: str
-    """As files and the JSON of commands call it."""
+    """The name in files and in the JSON of commands."""
     label: str
-    """As people call it."""
+    """The name for people."""
     moving: str = ""
-    """Of a plug-in's engine, the module that says how its jobs move, as `MOVING`: a `plan.moving.Moving`. Those of the
-    product's own are registered by `builtin`."""
+    """For a plug-in's engine, the module with its migration rules as `MOVING`: a `plan.moving.Moving`. Those of
+    built-in engines are registered by `builtin`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointEngine(Engine):
-    """One that keeps positions in folders, its checkpoints."""
+    """An engine that keeps positions in folders, its checkpoints."""
 
     what: str
-    """What one of its checkpoints is, with the article."""
+    """The noun for one of its checkpoints, with the article."""
     holds: str
-    """What the folder of one holds, to be known by."""
+    """What the folder of a checkpoint holds, by which it is recognized."""
     job: str
-    """What an id in `Checkpoint.job_id` is the id of."""
+    """The noun for the id in `Checkpoint.job_id`."""
     source_name: Pattern[str]
-    """What a source may be called in a plan, in which nothing is a path; matched in full."""
+    """The allowed names of a source in a plan, where nothing is a path; matched in full."""
     reader: Callable[[ReadRequest], Checkpoint] | None = None
-    """Reads one of its checkpoints as it stands now. Raises StorageError where it cannot be read, CheckpointError where
-    it cannot be used."""
+    """Reads the current state of a checkpoint. Raises StorageError if it cannot be read, CheckpointError if it cannot
+    be used."""
     read: ReadsCheckpoint = _without_reader
-    """What reads them where there is no `reader`, as in distributions that were built before there were any."""
+    """The predecessor of `reader`, called if there is none: plug-ins that were built for it go on working."""
     options: tuple[ReadOption[object], ...] = ()
-    """What its `reader` can be asked for."""
+    """The options that its `reader` takes."""
     recognises: Callable[[Sequence[Entry]], bool] = _no_folder
-    """Whether a folder with these names is one of its checkpoints."""
+    """Returns whether a folder with these names is one of its checkpoints."""
     details: type[Details] = Details
-    """What only it keeps in a checkpoint: a dataclass whose fields stand in files beside those of every checkpoint."""
+    """Its own data of a checkpoint: a dataclass whose fields are in files next to the common ones."""
     plans_batches: bool = False
     """Whether it works in batches that it plans and commits, so that one may run again."""
     batch_files: Callable[[FolderReader, int], BatchFiles] | None = None
-    """Reads the files of one batch as they stand; None of one that has no such files."""
+    """Reads the raw files of one batch; None if it has no such files."""
     listings: Callable[[Checkpoint], tuple[Listing, ...]] = _no_listings
-    """What `inspect` prints below the positions."""
+    """Returns the tables that `inspect` prints below the positions."""
     screen: str = ""
-    """Of a plug-in's engine, the module that draws its part of the screens, a `console.engine_screens.EngineScreen`; ""
-    for none. Those of the product's own are registered by their plug-ins."""
+    """For a plug-in's engine, the module with its part of the screens, a `console.engine_screens.EngineScreen`; "" for
+    none. Those of built-in engines are registered by their plug-ins."""
     reading: Callable[[FolderReader, Checkpoint], CheckpointReading] | None = None
-    """Reads what its part of the Checkpoint screen and a verification need beside a checkpoint, from its folder; None
-    where that is nothing."""
+    """Reads from its folder what the Checkpoint screen and a verification need besides a checkpoint; None if
+    nothing."""
     file: str | None = None
-    """A file whose path may be given in place of its folder's."""
+    """A file whose path may be given instead of its folder's."""
     repair: Callable[[FolderReader, str, Mapping[str, str]], Repaired] | None = None
-    """Decides a repair of one of its checkpoints, of a kind and with its settings; None where there is none."""
+    """Computes a repair of one of its checkpoints, from the kind and the settings; None if there are no repairs."""
     repairs_to_try: Callable[[Checkpoint], Iterable[tuple[str, Mapping[str, str]]]] = _no_repairs
-    """Which kinds of repair may mend a checkpoint, each with settings to try it with."""
+    """Returns the kinds of repair that may fit a checkpoint, each with settings to try it with."""
     own_groups: str = ""
-    """What the names of the consumer groups begin with that its jobs read with and never commit to; empty for none."""
+    """The prefix of consumer groups that its jobs read with and never commit to; empty for none."""
     commits_to_group: bool = False
-    """Whether its jobs may commit their positions to a consumer group of the operator's naming."""
+    """Whether its jobs may commit their positions to a consumer group that the operator names."""
     schemes: frozenset[str] = frozenset()
     """Schemes of URIs that are no paths and name one of its checkpoints."""
     reads_files: bool = False
-    """Whether its checkpoints may be files of any name. What is pinned of one is not a file in a folder then."""
+    """Whether its checkpoints may be files of any name. A pin is then not a file in a folder."""
     recognises_file: Callable[[str, bytes], bool] = _no_file
-    """Whether a file is one of its checkpoints, of an engine that reads files: by the part that its URI names behind
-    `#`, empty for none, and by its bytes, empty where it cannot be read. A file that no engine recognises goes to the
-    first of them, which says what is wrong with it."""
+    """For an engine that reads files: returns whether a file is one of its checkpoints, from the part that its URI
+    names after `#`, empty for none, and its bytes, empty if unreadable. A file that no engine recognizes goes to the
+    first of them, which reports the problem."""
     parts: Parts = _one_part
-    """Which of its checkpoints a file or such a URI holds."""
+    """Returns its checkpoints in a file or behind such a URI."""
     instead: Callable[[FolderReader, Sequence[Entry]], tuple[str, str] | None] = _nothing_else
-    """What a folder is that no engine recognises, and what to give in its place; None where it cannot tell."""
+    """Returns what an unrecognized folder is, and what to give instead; None if unknown."""
     retained: Callable[[FolderReader, Sequence[Entry]], tuple[RetainedCheckpoint, ...]] = _no_retained
-    """The whole checkpoints in the folder of a job, newest first."""
+    """Returns the complete checkpoints in the folder of a job, newest first."""
     deeper: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """How many levels are looked into below folders of these names, where its checkpoints lie deep in them."""
+    """How many levels are searched below folders of these names, if its checkpoints are deep in them."""
     newest: Callable[[Iterable[str]], list[str]] = list
-    """Of the URIs of checkpoints the newest one of each job."""
+    """Returns from the URIs of checkpoints the newest one of each job."""
     newer: Callable[[str, int, Iterable[str]], tuple[int | None, bool]] = _none_newer
-    """The number of the newest checkpoint of its job, None where none is newer; and whether the job's folder was
-    looked through. Given are its URI, its number, and other places to look for that folder."""
+    """Returns the number of the newest checkpoint of its job, None if none is newer; and whether the job's folder was
+    searched. Takes the URI, the number, and other paths where that folder may be."""

@@ -1,4 +1,4 @@
-"""One request to a service over HTTP, bounded in time and size. Redirects are not followed, proxies are not asked."""
+"""One HTTP request to a service, bounded in time and size. Redirects are not followed, proxies are not used."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CHUNK_BYTES: Final = 65_536
 
 
 class UnansweredError(Exception):
-    """No whole answer came.
+    """No complete answer arrived.
 
     Args:
         reason: Why, as a part of a sentence.
-        sent: Whether the request, or a part of it, left.
+        sent: Whether the request, or a part of it, was sent.
     """
 
     def __init__(self, reason: str, *, sent: bool) -> None:
@@ -49,10 +49,10 @@ class HttpAccess:
 
     @classmethod
     def of(cls, sign_on: SignOn, *, tls: bool) -> HttpAccess:
-        """Resolve how to sign on.
+        """Return the access with resolved credentials.
 
         Raises:
-            SecretError: A reference leads nowhere.
+            SecretError: A reference cannot be resolved.
             OSError: A certificate or a key cannot be used.
         """
         headers = {**sign_on.header_values(), "Accept": "application/json", "Content-Type": "application/json"}
@@ -80,15 +80,15 @@ def ask(
     """Send one request, and return the whole answer.
 
     Args:
-        address: Of the service, `http` or `https`, host, port, and a path where there is one.
-        method: Of HTTP.
+        address: The service, `http` or `https`, host, port, and a path if there is one.
+        method: The HTTP method.
         path: Below the address.
-        access: How to sign on.
+        access: The credentials.
         body: JSON, or None.
-        max_bytes: The most that an answer may have.
+        max_bytes: The maximum size of an answer.
 
     Raises:
-        UnansweredError: No whole answer came in time, or it is too large.
+        UnansweredError: No complete answer arrived in time, or it is too large.
     """
     parts = urlsplit(address)
     connection = (
@@ -113,8 +113,8 @@ def ask(
 @contextmanager
 def _ending(connected: socket) -> Iterator[Event]:
     """Yield an event that is set once the time of one exchange is over."""
-    # A timeout of the socket bounds one read alone; a service that sends a byte now and then is ended by the clock. The
-    # socket is kept here: an answer that ends with the connection takes it out of the connection.
+    # A timeout of the socket limits a single read; a service that sends a byte now and then is ended by the clock. The
+    # socket is kept here, because an answer that ends with the connection takes it out of the connection.
     ended = Event()
     clock = Timer(ANSWER_S, _end, (connected, ended))
     clock.daemon = True

@@ -1,7 +1,7 @@
-"""A checkpoint as files carry it: flat, its engine's own fields beside those that all have.
+"""The flat form of a checkpoint in files: its engine's own fields next to the common ones.
 
-So it is in format version 1, where every file has the fields of every engine; those of others are empty. The standard
-library is enough, because Spark's workers answer in this shape.
+In format version 1 every file has the fields of every engine; those of others are empty. The standard library is
+enough, because Spark's workers answer in this form.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from offsetwise.engines.registry import engine_of, engines
 from offsetwise.model import Checkpoint, CheckpointSource, MarkedPosition, ShardPosition, ShardRange, SourcePosition
 
 NAMES: Final = {"pins": "offset_files"}
-"""What files call a field, where that is something else."""
+"""The names of fields in files, if they differ."""
 ALWAYS: Final = ("last_planned_batch", "last_committed_batch", "reruns_batch")
-"""Keys that a file of version 1 must have, null where an engine does not work in batches."""
+"""Keys that a file of version 1 must have, null if an engine does not work in batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +71,11 @@ def flatten(checkpoint: Checkpoint) -> Any:
 
 
 def whole(flat: Any) -> Checkpoint:
-    """Return the checkpoint back.
+    """Return the checkpoint of a flat form.
 
     Raises:
-        VersionError: It is one of an engine that this release does not know.
-        ValueError: It lacks what every checkpoint of its engine has.
+        VersionError: It belongs to an engine that this release does not know.
+        ValueError: It lacks a value that every checkpoint of its engine has.
     """
     kind = engine_of(flat.engine).details
     details = {attribute.name: getattr(flat, attribute.name) for attribute in fields(kind)}

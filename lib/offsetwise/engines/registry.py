@@ -1,4 +1,4 @@
-"""The engines that are known, by name; the product's own are registered in `builtin`.
+"""The known engines, by name; built-in ones are registered in `builtin`.
 
 This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
 """
@@ -14,7 +14,7 @@ from offsetwise.registry import ENGINES, load_named, with_absent
 
 
 def registered() -> tuple[Engine, ...]:
-    """Return all engines: the product's own in their order, then those of plug-ins that can be loaded."""
+    """Return all engines: the built-in ones in their order, then those of plug-ins that can be loaded."""
     own = (ENGINES.load_object(name, Engine) for name in ENGINES if name not in ENGINES.installed)
     return (*own, *_installed())
 
@@ -25,16 +25,15 @@ def _installed() -> tuple[Engine, ...]:
 
 
 def engines() -> tuple[CheckpointEngine, ...]:
-    """Return those that keep checkpoints, in that order."""
     return tuple(engine for engine in registered() if isinstance(engine, CheckpointEngine))
 
 
 def keeper_of(name: str) -> Engine:
-    """Return the engine that keeps positions, a consumer group's too, by the name that files call it.
+    """Return the engine that keeps positions, including that of consumer groups, by its name in files.
 
     Raises:
         VersionError: This release has none of that name.
-        PluginError: It is a plug-in's that cannot be loaded.
+        PluginError: It belongs to a plug-in that cannot be loaded.
     """
     if name not in ENGINES:
         raise _unknown_engine(name)
@@ -42,7 +41,7 @@ def keeper_of(name: str) -> Engine:
 
 
 def engine_of(name: str) -> CheckpointEngine:
-    """Return the engine of a checkpoint by the name that files call it.
+    """Return the engine of a checkpoint, by its name in files.
 
     Raises:
         VersionError: This release has none of that name.
@@ -61,12 +60,12 @@ def _unknown_engine(name: str) -> VersionError:
 
 
 def named_by(module: str) -> Any:
-    """Return a module that the engine of a plug-in names, or an object in one as `package.module:OBJECT`."""
+    """Return a module that a plug-in's engine names, or an object in one as `package.module:OBJECT`."""
     return load_named(module)
 
 
 def labels(word: str = "or") -> str:
-    """Name the engines for a sentence.
+    """Return the engines' labels as part of a sentence.
 
     >>> labels()
     'Spark, Flink, KCL, positions file or Kafka Connect'

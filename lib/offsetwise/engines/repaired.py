@@ -1,4 +1,4 @@
-"""A checkpoint repaired in a copy: what every engine's repair returns."""
+"""The result of an engine's repair of a checkpoint in a copy."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from offsetwise.model import Checkpoint
 
 
 class UnrepairableError(CheckpointError):
-    """A checkpoint does not have what a repair mends, or not what it needs."""
+    """A checkpoint does not have the damage that a repair fixes, or lacks what it needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
     replaced: Mapping[str, bytes] = field(default_factory=dict)
-    """Files with other bytes, and new ones."""
+    """Files with new content, and new files."""
     dropped: frozenset[str] = frozenset()
     """Files that are left out."""
     costs: tuple[str, ...]
-    """Sentences: records read twice, batch ids that a sink ignores, the state that is used."""
+    """Sentences about records read twice, batch ids that a sink ignores, and the state that is used."""
     job_id: str | None = None
-    """The query's id, where the repair writes it."""
+    """The query's id, if the repair writes it."""
     pins: tuple[tuple[str, str], ...] = ()
-    """(path, SHA-256 in hex) of the original's files that the repair went by."""
+    """(path, SHA-256 in hex) of the original's files that the repair depends on."""
     checkpoint: Checkpoint | None = None
-    """The copy as its engine reads it; None until the repair is proven."""
+    """The copy as its engine reads it; None until the repair is verified."""

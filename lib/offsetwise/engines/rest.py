@@ -1,6 +1,6 @@
-"""What every engine needs to ask a running job about itself: its address, and one answer as JSON.
+"""Ask a running job about itself: its address, and single answers as JSON, shared by all engines.
 
-Only GET is sent, to the service that a person named, with what the migration file says of that one.
+Only GET is sent, to the service that a person named, with the credentials for it in the migration file.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class JobAddress:
     path: str
     """Begins with a slash, or empty."""
     fragment: str
-    """What stands behind `#`, where web pages keep their own paths; empty where nothing does."""
+    """The text after `#`, where web pages keep their own paths; empty if there is none."""
     query: str
 
     @classmethod
     def parse(cls, text: str) -> JobAddress:
-        """Read an address of `http` or `https`.
+        """Parse an address of `http` or `https`.
 
         Raises:
-            UsageError: It is none, or has a user or password in it; that is not shown.
+            UsageError: It is none, or contains a user or password, which is not shown.
         """
         require_plain(text)
         try:
@@ -59,7 +59,7 @@ class JobAddress:
 
 
 def require_plain(text: str) -> None:
-    """Go on only with an address without sign-on and without characters that belong to none.
+    """Raise for an address with credentials or with characters that no address has.
 
     Raises:
         UsageError: It has some; the address is not shown then.
@@ -81,17 +81,17 @@ def _refuse(expected: str, actual: str) -> NoReturn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestService:
     url: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     access: HttpAccess
     engine: str
-    """As people call it."""
+    """The name for people."""
 
     @classmethod
     def at(cls, url: str, sign_on: SignOn, *, engine: str) -> RestService:
-        """Prepare to ask a service; it is not contacted.
+        """Return a service without contacting it.
 
         Raises:
-            SecretError: A reference leads nowhere.
+            SecretError: A reference cannot be resolved.
             StorageError: A certificate or a key cannot be used.
         """
         try:
@@ -105,14 +105,14 @@ class RestService:
         return cls(url=url, access=access, engine=engine)
 
     def get(self, path: str) -> Any:
-        """Read one thing.
+        """Read one resource.
 
         Args:
             path: Below the address.
 
         Raises:
-            MissingError: There is no such thing (HTTP 404).
-            StorageError: No answer comes, or none that can be used.
+            MissingError: It does not exist (HTTP 404).
+            StorageError: No answer arrives, or an unusable one.
         """
         return self._read(path, self._request(path, self.access, MAX_ANSWER_BYTES))
 
@@ -121,11 +121,11 @@ class RestService:
 
         Args:
             path: Below the address.
-            max_bytes: The most that it may have.
+            max_bytes: The maximum size.
 
         Raises:
-            MissingError: There is no such file (HTTP 404).
-            StorageError: No answer comes, a larger one, or none that can be used.
+            MissingError: It does not exist (HTTP 404).
+            StorageError: No answer arrives, a larger one, or an unusable one.
         """
         access = replace(self.access, headers={**self.access.headers, "Accept": "application/octet-stream"})
         reply = self._request(path, access, max_bytes)
@@ -144,16 +144,16 @@ class RestService:
             ) from error
 
     def find(self, path: str, what: str, fix: str) -> Any:
-        """Read one thing that a person named.
+        """Read one resource that a person named.
 
         Args:
             path: Below the address.
-            what: What it is called in a sentence.
-            fix: What to do where there is no such thing.
+            what: Its noun in a sentence.
+            fix: The remedy if it does not exist.
 
         Raises:
-            MissingError: There is no such thing.
-            StorageError: No answer comes, or none that can be used.
+            MissingError: It does not exist.
+            StorageError: No answer arrives, or an unusable one.
         """
         try:
             return self.get(path)
@@ -163,11 +163,11 @@ class RestService:
             ) from error
 
     def unlike(self, path: str, expected: str) -> StorageError:
-        """Return the error of an answer that the engine does not give.
+        """Return the error for an answer that the engine cannot have given.
 
         Args:
-            path: What was asked for.
-            expected: What the engine says there.
+            path: The requested path.
+            expected: The expected answer.
         """
         return StorageError(
             f"{self.url}: expected {expected} as {self.engine} answers GET {path}, found another answer. {NO_START}",

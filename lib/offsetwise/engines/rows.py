@@ -1,8 +1,9 @@
-"""One checkpoint as one row: what a Spark worker reads, and how its answer travels to the driver.
+"""One checkpoint as one row: the format in which a Spark worker returns it to the driver.
 
-A row is compact and quick to make (a thousand checkpoints with a hundred batches each are millions of positions), and
+A row is compact and quick to encode (a thousand checkpoints with a hundred batches each are millions of positions), and
 never stored: `files` is the format for that. It is JSON and numbers, because whoever answers may not be a worker of
-ours: `pipeline.fleet_rows` reads it, and believes no byte of it. Both are of one run, so they change together.
+ours: `pipeline.fleet_rows` parses it without trusting it. Encoder and parser run in the same release, so they change
+together.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from offsetwise.errors import OffsetwiseError
 from offsetwise.model import BatchSource, Checkpoint
 
 _DECIMAL: Final = ("Offset", "AnyPosition", "Count", "HashKey")
-"""What the model calls numbers that files carry as decimal strings."""
+"""The model's types of numbers that files carry as decimal strings."""
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -36,7 +37,7 @@ class FailedCheckpoint:
 
 
 def read_one(uri: str, *, roots: Sequence[str] | None, batches: int) -> Checkpoint | FailedCheckpoint:
-    """Read one checkpoint; whatever goes wrong becomes a value as well."""
+    """Read one checkpoint; every failure is returned as a value as well."""
     try:
         return read_checkpoint(uri, roots=roots, history=batches)
     except OffsetwiseError as error:
@@ -54,17 +55,17 @@ def read_rows(rows: Iterator[Any], *, uris: Sequence[str], roots: Sequence[str] 
     """Read checkpoints on a worker, for `mapInArrow`.
 
     Args:
-        rows: Record batches with a column `id`: places in `uris`.
-        uris: What to read.
+        rows: Record batches with a column `id`: indices into `uris`.
+        uris: The checkpoints.
         roots: As for `read_checkpoint`.
         batches: How many of the newest retained ones to read of each.
 
     Yields:
-        Per checkpoint one record batch: `id` long, `row` binary.
+        For each checkpoint one record batch: `id` long, `row` binary.
     """
     import pyarrow as pa  # noqa: PLC0415 - the driver reads rows without it
 
-    gc.freeze()  # PySpark looks for garbage after every task, most of the time among what was imported
+    gc.freeze()  # PySpark collects garbage after every task, mostly among imported modules
     for batch in rows:
         for index in batch.column("id").to_pylist():
             row = encode(read_one(uris[index], roots=roots, batches=batches))
@@ -72,9 +73,9 @@ def read_rows(rows: Iterator[Any], *, uris: Sequence[str], roots: Sequence[str] 
 
 
 def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
-    """Write a row: one line of JSON, and the offsets of all batches behind it, eight bytes each, lowest first.
+    """Encode a row: one line of JSON, followed by the offsets of all batches, eight bytes each, little-endian.
 
-    Most batches have the very sources and partitions of the batch before: those stand in the line once.
+    Most batches have the same sources and partitions as the batch before: these are in the line once.
     """
     offsets: list[int] = []
     body: dict[str, Any] = {"failed": value}
@@ -91,7 +92,7 @@ def encode(value: Checkpoint | FailedCheckpoint) -> bytes:
         flat = replace(flatten(value), batches=()) if batches else flatten(value)
         body = {"checkpoint": flat, "batches": batches, "shapes": list(shapes)}
     text = json.dumps(body, default=_fields, ensure_ascii=False)
-    # A name that is no text, as of a folder on a disk, is none in JSON either: it is written as Python shows it.
+    # A name with invalid UTF-8, as of a folder on a disk, is not possible in JSON: it is escaped as Python shows it.
     return _HALF_PAIR.sub(lambda match: f"\\\\u{ord(match[0]):x}", text).encode() + b"\n" + _packed(offsets)
 
 

@@ -1,4 +1,4 @@
-"""What `import offsetwise` exports: what imports the module of each name, when the name is first used."""
+"""The exports of `import offsetwise`: the importer of the module of each name, called at the first use of the name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Offsetwise's own files: versioned JSON, read strictly.
+"""Offsetwise's own files: versioned JSON, parsed strictly.
 
 Every file is `{"format": "offsetwise/<kind>", "format_version": "1.0", ...}`, UTF-8, sorted keys, a newline at the end.
-Offsets and counts are decimal strings. Minor versions add keys; an unknown major version is refused. A file says the
-lowest version that has all its keys: what was stored keeps its bytes.
+Offsets and counts are decimal strings. Minor versions add keys; an unknown major version is rejected. A file has the
+lowest version that has all its keys, so that stored files keep their bytes.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ from offsetwise.transactions.snapshot import SinkSnapshot
 
 FORMAT_VERSION: Final = "1.0"
 PLAN_VERSION: Final = "1.2"
-"""The newest of a plan."""
+"""The newest version of a plan."""
 _KEYS_OF_1_1: Final = ("aggregate", "from_files", "left_unset", "parts", "repair", "settings", "tables")
-"""Keys of a plan, its requirements, positions and proofs that make its file one of version 1.1."""
+"""Keys of a plan, its requirements, positions and proofs that need version 1.1."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-"""Of the JSON Schemas."""
+"""The dialect of the JSON Schemas."""
 MAX_BYTES: Final = 40 * 1024 * 1024
-"""Of any file. With `strict_json`'s limits, reading one takes less than 512 MB: docs/formats.md, "Limits"."""
+"""The maximum of any file. With `strict_json`'s limits, parsing one takes less than 512 MB: docs/formats.md,
+"Limits"."""
 MAX_PLAN_BYTES: Final = 24 * 1024 * 1024
-"""Of a plan: its receipt, which repeats it, is read again too."""
+"""The maximum of a plan: its receipt, which repeats it, is read again too."""
 _Seen = (
     Checkpoint | Snapshot | SinkSnapshot | Comparison | FleetComparison | Reconciliation | LagSample | Cutover | Status
 )
@@ -78,19 +79,19 @@ _HEADER: Final = ("format", "format_version")
 _LEFT_OUT_OF_LOOKS: Final = ("search", "silent", "unlisted")
 _LEFT_OUT_WHEN_NULL: Final = ("endpoint", "job", "leases", "made_from", "pooled_prefixes", "quota", *_LEFT_OUT_OF_LOOKS)
 _LEFT_OUT_OF_ROWS: Final = ("aggregate", "behind_new", "behind_old", "behind_parts", "parts")
-"""Of the partitions of a comparison or a sample, and of their evidence, where they are null or empty."""
+"""In partitions of a comparison or a sample, and in their evidence, if they are null or empty."""
 _LEFT_OUT_OF_GROUPS: Final = ("application", "start_offsets", "subscribed")  # of a consumer group
 _LEFT_OUT_WITHOUT_SHARDS: Final = ("cluster", "ranges", "shards")
-"""Of topics and sources whose stream has no shards, or does not say more of them; of sources of one cluster."""
+"""In topics and sources whose stream has no shards, or no ranges of them; and in sources of one cluster."""
 _LEFT_OUT_WHEN_EMPTY: Final = ("identities", "marks", "savepoint", "transactions", *_KEYS_OF_1_1)
-"""Of a plan: without them it keeps the bytes, and so the digest, of earlier releases. Of a verification likewise."""
+"""In a plan: without them it keeps the bytes, and so the digest, of earlier releases. In a verification likewise."""
 
 
 def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> str:
-    """Write a value as the text of its file, newline included.
+    """Return a value as the text of its file, newline included.
 
-    With `severities` the problems of a checkpoint say how serious each is. `indent=None` gives a single line. A plan
-    has one position per line: a reviewer can compare two plans so, and 10,000 positions are written in a moment.
+    With `severities` the problems of a checkpoint have their severity. `indent=None` returns a single line. A plan has
+    one position per line, so that a reviewer can compare two plans, and 10,000 positions are written quickly.
     """
     kind = next(kind for kind, type_ in KINDS.items() if type(value) is type_)
     body = _adapter(kind, _known()).dump_python(_flattened(value), mode="json")
@@ -117,7 +118,7 @@ def dump(value: Stored, *, indent: int | None = 1, severities: bool = False) -> 
         text = _by_line(body)
     else:
         text = json.dumps(body, ensure_ascii=False, sort_keys=True, indent=indent, allow_nan=False) + "\n"
-    # UTF-8 cannot write all of it: a file's name need not be text, and Python keeps its bytes as halves of pairs.
+    # UTF-8 cannot encode all of it: a file's name may have other bytes, which Python keeps as unpaired surrogates.
     return text if text.isascii() else strict_json.HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
@@ -143,23 +144,23 @@ def _leave_out_shards(body: dict[str, Any]) -> None:
 
 
 def _leave_out(body: dict[str, Any], keys: tuple[str, ...]) -> None:
-    """Leave out what says nothing, so that files without it keep their bytes."""
+    """Remove keys without a value, so that files without them keep their bytes."""
     for key in keys:
         if body.get(key, "") in (None, []):
             del body[key]
 
 
 def load(text: str | bytes, kind: str, *, subject: str) -> Any:
-    """Read a file of one kind.
+    """Parse a file of one kind.
 
     Args:
         text: The whole file.
         kind: One of `KINDS`.
-        subject: What to call the file in errors, usually its path.
+        subject: The name of the file in errors, usually its path.
 
     Raises:
         FileError: Not JSON, duplicate keys, floats, numbers outside int64, too deep, too large, or of another shape.
-        VersionError: Another kind of file, or a major version this release does not know.
+        VersionError: Another kind of file, or a major version that this release does not know.
     """
     body = read_object(text, subject=subject, most=MAX_PLAN_BYTES if kind == "plan" else None)
     check_header(body, kind, subject=subject)
@@ -174,7 +175,7 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
         return _read(kind, body)
     except ValidationError as error:
         first = error.errors()[0]
-        # Where a list may be of several types, pydantic names the type beside the place.
+        # If a list may have several types, pydantic adds the type to the path.
         location = ".".join(str(part) for part in (*within, *first["loc"]) if "[" not in str(part))
         raise FileError(
             f"{subject}: expected an offsetwise/{kind} file, but {location or 'the top level'} is wrong: "
@@ -197,14 +198,14 @@ def _read(kind: str, body: Any) -> Any:
 def read_bytes(
     path: str | Path, what: str, *, fix: str, effect: str = "Nothing was used from it.", most: int | None = None
 ) -> bytes:
-    """Read a whole file. Of one that is too large, only enough to refuse it.
+    """Read a whole file; of one that is too large, only as much as it takes to reject it.
 
     Args:
         path: The file.
-        what: What is expected there, with its article.
-        fix: The next thing to do if it cannot be read.
-        effect: What follows if it cannot be read.
-        most: The bytes it may have; None for `MAX_BYTES`.
+        what: The expected kind of file, with its article.
+        fix: The remedy if it cannot be read.
+        effect: The consequence if it cannot be read.
+        most: Its maximum size in bytes; None for `MAX_BYTES`.
 
     Raises:
         FileError: It cannot be read, or is larger than any file of ours.
@@ -224,8 +225,8 @@ def read_object(text: str | bytes, *, subject: str, most: int | None = None) -> 
 
     Args:
         text: The whole file.
-        subject: What to call it in errors.
-        most: The bytes it may have; None for `MAX_BYTES`.
+        subject: The name of the file in errors.
+        most: Its maximum size in bytes; None for `MAX_BYTES`.
 
     Raises:
         FileError: Not one JSON object, duplicate keys, floats, NaN, integers outside int64, too deep or too large.
@@ -241,10 +242,10 @@ def read_object(text: str | bytes, *, subject: str, most: int | None = None) -> 
 
 
 def parse_object(text: str | bytes, *, most: int) -> dict[str, Any]:
-    """Parse one JSON object strictly, of at most so many bytes.
+    """Parse one JSON object of at most `most` bytes strictly.
 
     Raises:
-        ValueError: As `read_object`; says what it is instead, in one clause.
+        ValueError: As for `read_object`; the message is one clause.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(data) > most:
@@ -262,7 +263,7 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
     """Check `format` and `format_version`.
 
     Raises:
-        VersionError: Another kind, or an unknown major version; both are named.
+        VersionError: Another kind, or an unknown major version; the message has both.
     """
     expected = f"offsetwise/{kind}"
     if body.get("format") != expected:
@@ -281,7 +282,7 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
 
 
 def _check_requirements(requirements: object, *, subject: str) -> None:
-    """Refuse a plan of a later minor version that requires what this release would not look at."""
+    """Raise for a plan of a later minor version with requirements that this release would not check."""
     names = requirements if isinstance(requirements, dict) else {}
     unrecognized = sorted(names.keys() - {attribute.name for attribute in fields(Requirements)})
     if unrecognized:
@@ -307,7 +308,7 @@ def schema_of(adapter: TypeAdapter[Any], kind: str) -> dict[str, Any]:
 
 
 _Known = tuple[tuple[CheckpointEngine, ...], tuple[str, ...]]
-"""Whose checkpoints and whose positions files hold: the registered engines, and streams."""
+"""The registered engines and streams, whose checkpoints and positions files hold."""
 
 
 def _known() -> _Known:
@@ -349,7 +350,7 @@ def _flattened(value: Stored) -> Any:
 
 
 def _by_line(body: dict[str, Any]) -> str:
-    """Write one key per line, and of a list one element: Python's own indentation takes seconds for large files."""
+    """Return JSON with one key, or list element, per line: Python's own indentation takes seconds for large files."""
     encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
     members = []
     for key, value in sorted(body.items()):

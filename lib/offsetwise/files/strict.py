@@ -1,4 +1,4 @@
-"""Values of files that may be anybody's: none is taken for one of another type."""
+"""Strict validation of files that may be anybody's: no value is converted from another type."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def strict_reader(adapter: TypeAdapter[Any]) -> SchemaValidator:
 
 
 def _strictly(schema: Any) -> Any:
-    """Let pydantic take numbers, texts and truth values as themselves only, and stop a list at its first mistake.
+    """Make a schema take numbers, texts and booleans only as such, and stop a list at its first error.
 
-    A million mistakes would be described in a gigabyte.
+    The messages of a million errors would take a gigabyte.
     """
     if isinstance(schema, list):
         return [_strictly(subschema) for subschema in schema]

@@ -1,4 +1,4 @@
-"""What is wrong or worth knowing: stable codes, and pure checks that decide them."""
+"""Findings: stable codes for problems and facts worth knowing, and the pure checks that decide them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def judge(case: Case) -> tuple[Finding, ...]:
 def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
     """Return the findings about the checkpoint, the topics, the mirror and the group, the most serious first.
 
-    What the checkpoint's reader found is told in its words, and not a second time.
+    Problems from the checkpoint's reader keep its message, and are not repeated.
     """
     sentences = set() if case.checkpoint is None else {problem.code for problem in case.checkpoint.problems}
     read = ((problem, None) for problem in _read(case))
@@ -64,9 +64,9 @@ def judge_migration(case: MigrationCase) -> tuple[Finding, ...]:
 
 
 def _read(case: MigrationCase) -> Iterator[Problem]:
-    """Yield what the readers of the checkpoint and of both clusters found wrong.
+    """Yield the problems that the readers of the checkpoint and of both clusters reported.
 
-    A missing topic, and a start that is chosen when the job starts, are told by the rows that need them.
+    Missing topics, and starts that are chosen when the job starts, are reported by the rows that need them.
     """
     problems = () if case.checkpoint is None else case.checkpoint.problems
     is_reported = any(pair.old is None or pair.new is None for pair in case.topics)

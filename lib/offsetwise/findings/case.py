@@ -31,7 +31,7 @@ from offsetwise.transactions.report import SinkAnswer
 
 
 class JobStatement(Protocol):
-    """What the migration file says about the job, as `config.JobTraits` has it. None is not stated."""
+    """What the migration file states about the job, as in `config.JobTraits`. None means not stated."""
 
     @property
     def auto_offset_reset(self) -> OffsetReset | None:
@@ -47,7 +47,7 @@ class JobStatement(Protocol):
 
     @property
     def sink(self) -> str | None:
-        """What it writes to, in one word."""
+        """The kind of its sink, in one word."""
 
     @property
     def transaction_timeout_ms(self) -> int | None:
@@ -59,24 +59,24 @@ class JobStatement(Protocol):
 
     @property
     def sink_cluster(self) -> str | None:
-        """What the migration file calls that cluster."""
+        """The name of that cluster in the migration file."""
 
     @property
     def new_sink_cluster(self) -> str | None:
-        """Likewise once the job has moved; None where it stays."""
+        """Likewise after the job has moved; None if it stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One row of the comparison, and what its checks may look at.
+    """One row of the comparison, with the inputs of its checks.
 
-    A topic is None where its cluster said that it does not exist. A topic or partition that could not be read
-    is present, with `error`. A count is None where nobody counted: unknown is never 0.
+    A topic is None if its cluster reported that it does not exist. A topic or partition that could not be read is
+    present, with `error`. A count is None if nothing was counted: unknown is never 0.
     """
 
     row: PartitionComparison
     stream: str
-    """The old stream, as it is registered."""
+    """The registered name of the old stream."""
     old_topic: TopicState | None
     new_topic: TopicState | None
     job: JobStatement
@@ -84,35 +84,35 @@ class Case:
     writers: Writers
     belongs_to: BelongsTo
     now_ms: int
-    """When the clusters were read (not when somebody looks at the comparison)."""
+    """When the clusters were read, epoch ms; not when the comparison is displayed."""
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
-    """What the job reads of logs."""
+    """The isolation level of the job."""
     of_group: bool = False
     """Whether a consumer group is compared."""
     of_file: bool = False
-    """Whether positions of a file are, whose job begins by a setting of its client where it has none."""
+    """Whether a positions file is compared, whose job begins by a setting of its client if it has no position."""
     reasons: frozenset[str] = frozenset()
-    """Reasons of the translation, by name; `NOT_YET_MIRRORED` is looked for."""
+    """The names of the translation's reasons, of which `NOT_YET_MIRRORED` is used."""
     missing: int | None = None
-    """Unread records of the examined stretch that the new log does not hold."""
+    """How many unread records of the examined stretch the new log does not hold."""
     aborted_visible: int | None = None
-    """Records of aborted transactions that are ordinary records on the new log."""
+    """How many records of aborted transactions are ordinary records on the new log."""
     pending_equal: bool | None = None
-    """Whether the pending batch holds the same records on both clusters; None where it was not read in full."""
+    """Whether the pending batch holds the same records on both clusters; None if it was not read completely."""
     starts_at: str | None = None
-    """What the checkpoint says instead of an offset, as `MarkedPosition` does; None where it has one or nothing."""
+    """The start in the checkpoint instead of an offset, as in `MarkedPosition`; None if it has an offset or nothing."""
     replaced: str = ""
-    """Why the old log is not the one that the job read, as a sentence; empty where nothing shows that."""
+    """Why the old log is not the one that the job read, as a sentence; empty if nothing shows that."""
     syncs: tuple[OffsetSync, ...] = ()
     """The mirror's retained syncs for this partition, in log order."""
     syncs_read_first: bool = False
     """Whether the syncs were read before the new cluster's log ends. Only then may the two be compared."""
     old_commit: GroupOffset | None = None
-    """What the compared group committed on the old cluster; None for a checkpoint."""
+    """The commit of the compared group on the old cluster; None for a checkpoint."""
     new_commit: GroupOffset | None = None
-    """What the same group has committed on the new cluster."""
+    """The commit of the same group on the new cluster."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """The words of the streams, by Kafka's for the same."""
+    """The terms of the streams, by Kafka's terms."""
 
     @property
     def situation(self) -> Situation:
@@ -149,7 +149,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCase:
-    """A topic on both clusters. None where the cluster said that it does not exist."""
+    """A topic on both clusters. None if the cluster reported that it does not exist."""
 
     old_name: str
     old: TopicState | None
@@ -167,23 +167,23 @@ class MigrationCase:
     topics: tuple[TopicCase, ...]
     rows: tuple[PartitionComparison, ...]
     now_ms: int
-    """When the clusters were read (not when somebody looks at the comparison)."""
+    """When the clusters were read, epoch ms; not when the comparison is displayed."""
     stream: str
-    """The old stream, as it is registered."""
+    """The registered name of the old stream."""
     application: str | None = None
-    """The name of the application that reads the same stream; None where none is stated."""
+    """The name of the application that reads the same stream; None if none is stated."""
     other_positions: tuple[SourcePosition, ...] = ()
-    """Its positions."""
+    """The positions of that application."""
     old_group: GroupState | None = None
     """The compared group on the old cluster; None for a checkpoint."""
     new_group: GroupState | None = None
     """The same group on the new cluster."""
     sink: SinkAnswer | None = None
-    """What the cluster of the job's sinks says of its transactions; None where nobody asked it, or it did not say."""
+    """The transactions on the cluster of the job's sinks; None if it was not read, or did not answer."""
     committed: GroupState | None = None
-    """The group that the checkpoint's job commits to, on the old cluster; None where none is stated or was read."""
+    """The group that the checkpoint's job commits to, on the old cluster; None if none is stated or was read."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """The words of the streams, by Kafka's for the same."""
+    """The terms of the streams, by Kafka's terms."""
 
     @property
     def situation(self) -> Situation:
@@ -209,18 +209,16 @@ def _holding(facts: Mapping[Fact, bool]) -> frozenset[Fact]:
 
 
 def partition_of(topic: TopicState | None, number: int) -> PartitionState | None:
-    """Return a partition of a topic; None where it has no such one."""
+    """Return a partition of a topic; None if there is none."""
     if topic is None:
         return None
-    # Kafka numbers partitions from 0 without gaps; only a snapshot cut by hand needs the search.
+    # Kafka numbers partitions from 0 without gaps; only an edited snapshot needs the search.
     if number < len(topic.partitions) and topic.partitions[number].partition == number:
         return topic.partitions[number]
     return next((partition for partition in topic.partitions if partition.partition == number), None)
 
 
 class Expiry(NamedTuple):
-    """When retention may delete a record of the new cluster."""
-
     offset: int
     at_ms: int
     """The earliest time, epoch ms."""
@@ -230,16 +228,16 @@ class Expiry(NamedTuple):
 def expiry_of(row: PartitionComparison, topic: TopicState) -> Expiry | None:
     """Return when retention may delete the next record to read.
 
-    Kafka deletes a closed segment once its largest timestamp is older than `retention.ms`. A record's own timestamp is
-    therefore the least that can be said of it. That of a record behind it says nothing: it may be in another segment.
+    Kafka deletes a closed segment once its largest timestamp is older than `retention.ms`. So a record's own timestamp
+    gives the earliest time. The timestamp of a later record is irrelevant: it may be in another segment.
 
     Args:
         row: The partition, with the records around its position.
         topic: Its topic on the new cluster.
 
     Returns:
-        None where age deletes nothing, where it is not known when, and where the next record or its timestamp on the
-        new cluster is not known.
+        None if age deletes nothing, the time is unknown, or the next record or its timestamp on the new cluster is
+            unknown.
     """
     config = dict(topic.config)
     retention_ms = whole_number(config.get("retention.ms", ""))

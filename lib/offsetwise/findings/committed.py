@@ -1,4 +1,4 @@
-"""What the job has left beside its state: the offsets that it commits to Kafka, and the transactions of its sink."""
+"""A job's data outside its state: the offsets that it commits to Kafka, and the transactions of its sink."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from offsetwise.wording import duration, many, utc
 
 SETTLED = frozenset({"failed", "committed"})
 _OPEN = (Decision.COMMIT, Decision.ABORT, Decision.LIVE, Decision.NOT_NEWEST)
-"""What is decided about a transaction that its coordinator still has open."""
+"""The decisions about transactions that are still open at their coordinator."""
 
 
 @finding(
@@ -28,7 +28,6 @@ _OPEN = (Decision.COMMIT, Decision.ABORT, Decision.LIVE, Decision.NOT_NEWEST)
     needs={Fact.COMMITS},
 )
 def group_ahead(case: MigrationCase) -> Iterator[str]:
-    """The group that the job commits to has read past the checkpoint."""
     ahead = [(distance, commit) for distance, commit in _apart(case) if distance > 0]
     if ahead and case.committed is not None and case.checkpoint is not None:
         what = case.checkpoint.details.kind
@@ -49,7 +48,6 @@ def group_ahead(case: MigrationCase) -> Iterator[str]:
     needs={Fact.COMMITS},
 )
 def group_behind(case: MigrationCase) -> Iterator[str]:
-    """The group that the job commits to has read less than the checkpoint."""
     lagging = [(-distance, commit) for distance, commit in _apart(case) if distance < 0]
     if lagging and case.committed is not None and case.checkpoint is not None:
         yield (
@@ -70,7 +68,7 @@ def group_behind(case: MigrationCase) -> Iterator[str]:
     needs={Fact.TRANSACTIONS},
 )
 def transaction_expired(case: MigrationCase) -> Iterator[tuple[str, str]]:
-    """Transactions that the checkpoint holds open have run out, unless they were committed before."""
+    """Transactions that the checkpoint holds open have timed out, unless they were committed before."""
     rows = {} if case.sink is None else _by_producer(case.sink)
     seen_ms = None if case.sink is None else case.sink.timeout_ms
     timeout_ms = seen_ms or case.job.transaction_timeout_ms
@@ -98,21 +96,21 @@ def open_transactions(details: Details) -> tuple[Transaction, ...]:
 
 
 def held_back(details: Details) -> tuple[Transaction, ...]:
-    """Return the transactions that a restore commits: those whose producer is known, and that are not finished."""
+    """Return the transactions that a restore commits: those with a known producer that are not finished."""
     return tuple(transaction for transaction in open_transactions(details) if transaction.producer_id is not None)
 
 
 def deadline_of(details: Details, timeout_ms: int | None) -> int | None:
-    """Return when the broker aborts the last of the open transactions that run out; None where none does, or unknown.
+    """Return when the broker aborts the last open transaction that times out; None if none does, or it is unknown.
 
-    They began before the checkpoint was written, so this is the latest moment.
+    They began before the checkpoint was written, so this is the latest possible time.
     """
     latest = [_latest(transaction, details.written_ms, timeout_ms) for transaction in open_transactions(details)]
     return max((moment_ms for moment_ms in latest if moment_ms is not None), default=None)
 
 
 def _by_producer(sink: SinkAnswer) -> dict[tuple[str | None, int | None, int | None], SinkTransaction]:
-    """Return the transactions of a sink by id, producer and epoch; of several of one key the first."""
+    """Return the transactions of a sink by id, producer and epoch; of several with one key the first."""
     return {
         (transaction.transactional_id, transaction.producer_id, transaction.epoch): transaction
         for transaction in reversed(sink.transactions)
@@ -120,10 +118,10 @@ def _by_producer(sink: SinkAnswer) -> dict[tuple[str | None, int | None, int | N
 
 
 def _deadline(row: SinkTransaction | None, latest: int | None, now_ms: int) -> int | None:
-    """Return when the broker aborts a transaction of the checkpoint; None where it never does, or has committed it.
+    """Return when the broker aborts a transaction of the checkpoint; None if it never does, or has committed it.
 
     Args:
-        row: What the cluster of the sink says of it; None where it does not.
+        row: The transaction on the cluster of the sink; None if the cluster did not report it.
         latest: See `_latest`.
         now_ms: When the clusters were read.
     """
@@ -136,18 +134,18 @@ def _deadline(row: SinkTransaction | None, latest: int | None, now_ms: int) -> i
 
 
 def _latest(transaction: Transaction, written_ms: int | None, timeout_ms: int | None) -> int | None:
-    """Return the latest moment at which the broker aborts a transaction: it began before the checkpoint was written."""
+    """Return the latest time at which the broker aborts a transaction: it began before the checkpoint was written."""
     if transaction.schema == PREPARED or written_ms is None:
         return None
     return written_ms + (timeout_ms or DEFAULT_TIMEOUT_MS)
 
 
 def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:
-    """Describe how long transactions live, and who says so.
+    """Describe the time-out of transactions, and its source.
 
     Args:
-        stated_ms: As the migration file has it.
-        seen_ms: As the cluster of the sink has it of the job's transactions; None where it did not say.
+        stated_ms: The value in the migration file.
+        seen_ms: The value of the job's transactions on the sink's cluster; None if unknown.
     """
     if seen_ms is not None:
         return f"transaction.timeout.ms of the job's transactions is {duration(seen_ms)} there"
@@ -157,7 +155,7 @@ def timeout_told(stated_ms: int | None, seen_ms: int | None = None) -> str:
 
 
 def ask_about(transactions: Sequence[Transaction], servers: str | None) -> tuple[str, str]:
-    """Name transactions with the cluster they belong to, and give the command that asks about the first."""
+    """Return the names of transactions with their cluster, and the command that shows the first."""
     names = list(dict.fromkeys(transaction.transactional_id for transaction in transactions))
     more = f" and {many(len(names) - 1, 'more transaction')}" if len(names) > 1 else ""
     at = f" on {servers}" if servers else ""

@@ -1,4 +1,4 @@
-"""Groups that are not consumer groups: share groups, and applications of Kafka Streams."""
+"""Groups other than consumer groups: share groups, and applications of Kafka Streams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHOWN_BY: Final = {
     stage=Stage.GROUP,
 )
 def share_group_not_moved(case: MigrationCase) -> Iterator[str]:
-    """The group is a share group: it has start offsets, and brokers keep the state of single records above them."""
+    """A share group has start offsets, and brokers keep the state of single records above them."""
     group = case.old_group
     if group is None or not group.start_offsets:
         return
@@ -56,7 +56,7 @@ def share_group_not_moved(case: MigrationCase) -> Iterator[str]:
     stage=Stage.GROUP,
 )
 def streams_not_moved(case: MigrationCase) -> Iterator[str]:
-    """The group is an application of Kafka Streams that keeps state or repartitions records in topics of its own."""
+    """The application keeps state or repartitions records in internal topics."""
     group = case.old_group
     if group is None or group.application is None:
         return
@@ -110,7 +110,7 @@ def streams_state_not_mirrored(case: MigrationCase) -> Iterator[str]:
     stage=Stage.GROUP,
 )
 def streams_repartition_unread(case: MigrationCase) -> Iterator[str]:
-    """Records that the application wrote for itself and has not read would be lost: their input is committed."""
+    """Internal records that the application has not read would be lost, because their input is committed."""
     group = case.old_group
     repartitions = () if group is None or group.application is None else group.application.repartitions
     if group is None:
@@ -129,14 +129,14 @@ def streams_repartition_unread(case: MigrationCase) -> Iterator[str]:
 
 
 def share_lag(group: GroupState, snapshot: Snapshot) -> tuple[int, int]:
-    """Return how many records a share group has at most not finished, and in how many partitions that is not known."""
+    """Return how many records a share group has at most not finished, and in how many partitions that is unknown."""
     ends = {at: offset_or_none(state.hw) for at, state in snapshot.partitions().items()}
     lags = [_distance(offset.offset, ends.get(offset.topic_partition)) for offset in group.start_offsets]
     return sum(lag for lag in lags if lag is not None), lags.count(None)
 
 
 def unread_records(group: GroupState, topic: TopicState | None) -> int:
-    """Return how many records of a topic a group has at most not read; partitions that were not read count for none."""
+    """Return how many records of a topic a group has at most not read; partitions that were not read count as 0."""
     commits = group.commits
     results = 0
     for state in () if topic is None else topic.partitions:
@@ -152,7 +152,7 @@ def _distance(offset: int, end: int | None) -> int | None:
 
 
 def _state_lost(case: MigrationCase, name: str) -> str | None:
-    """Describe what of a changelog topic the application would not find on the new cluster; None for nothing."""
+    """Describe the part of a changelog topic that is missing on the new cluster; None if nothing is."""
     old, new = _topic(case.old, name), _topic(case.new, name)
     records = _record_count(old)
     if records == 0:
@@ -175,7 +175,6 @@ def _topic(snapshot: Snapshot, name: str) -> TopicState | None:
 
 
 def _record_count(topic: TopicState | None) -> int | None:
-    """Return how many records a topic holds at most; None where it is not there, or was not read."""
     return None if topic is None or topic.error else _records(topic)
 
 

@@ -10,7 +10,7 @@ from offsetwise.position import offset_or_none
 from offsetwise.wording import many, sentence, utc
 
 EXPIRY_HORIZON_MS = 24 * 3_600_000
-"""Warn when retention may take the next record within a day."""
+"""Warn if retention may delete the next record within a day."""
 
 
 @finding(
@@ -64,7 +64,7 @@ def partition_missing(case: Case) -> Iterator[str]:
     needs={Fact.MIRROR, Fact.POSITION, Fact.INEXACT},
 )
 def topic_recreated(case: Case) -> Iterator[str]:
-    """The mirror's own claims do not describe the log that stands there now."""
+    """The mirror's own claims do not describe the present log."""
     row, run = case.row, _last_run(case.syncs)
     if not run or row.old_offset is None:
         return
@@ -93,7 +93,7 @@ def topic_recreated(case: Case) -> Iterator[str]:
     overridable=True,
 )
 def log_replaced(case: Case) -> Iterator[str]:
-    """Records below the position are younger than the batch, or the savepoint, that says they were read."""
+    """Records below the position are younger than the batch, or the savepoint, according to which they were read."""
     if case.replaced:
         yield case.replaced
 
@@ -106,7 +106,7 @@ def log_replaced(case: Case) -> Iterator[str]:
     rank=80,
 )
 def open_transaction(case: Case) -> Iterator[str]:
-    """The last stable offset lies below the high watermark on a cluster."""
+    """The last stable offset is below the high watermark on a cluster."""
     sentences = [
         f"{name} log has its last stable offset at {log.lso:,} and its end at {log.hw:,}"
         for name, log in (("the old", case.row.old), ("the new", case.row.new))
@@ -146,7 +146,6 @@ def aborted_visible(case: Case) -> Iterator[str]:
     needs={Fact.AHEAD_DIFFERS},
 )
 def missing_ahead(case: Case) -> Iterator[str]:
-    """Unread records have no copy on the new log."""
     row = case.row
     if not row.ahead.missing:
         return
@@ -164,10 +163,10 @@ def missing_ahead(case: Case) -> Iterator[str]:
     needs={Fact.MIRROR},
 )
 def mirror_behind(case: Case) -> Iterator[str]:
-    """A proven position stands, while more of the old log lies behind the mirror's newest sync than of the new one.
+    """The position is proven, but the old log has more after the mirror's newest sync than the new log has.
 
-    Of logs that hold less than a record at each offset (compacted, filtered, with markers of transactions) the ends say
-    nothing about how many records lie between.
+    If a log holds fewer records than offsets (compacted, filtered, with transaction markers), the ends do not show how
+    many records are between them.
     """
     row, run = case.row, _last_run(case.syncs)
     old_end, new_end, position = offset_or_none(row.old.hw), offset_or_none(row.new.hw), offset_or_none(row.old_offset)
@@ -199,12 +198,12 @@ def mirror_behind(case: Case) -> Iterator[str]:
     needs={Fact.AHEAD_DIFFERS},
 )
 def foreign_ahead(case: Case) -> Iterator[str]:
-    """Records that no source record explains lie ahead."""
+    """Records ahead that no source record explains."""
     row = case.row
     if not row.ahead.foreign:
         return
     verb = "comes" if row.ahead.foreign == 1 else "come"
-    # The mirror copies what is not committed, and a job that reads committed records never compares it.
+    # The mirror copies uncommitted records, which a comparison for a read_committed job ignores.
     known = "committed record" if case.isolation is IsolationLevel.READ_COMMITTED else "record"
     yield (
         f"{many(row.ahead.foreign, 'record')} ahead of the position on the new cluster {verb} from no {known} of the "
@@ -221,7 +220,7 @@ def foreign_ahead(case: Case) -> Iterator[str]:
     needs={Fact.AHEAD_DIFFERS},
 )
 def duplicates_ahead(case: Case) -> Iterator[str]:
-    """More copies lie ahead than there are unread records."""
+    """There are more copies ahead than unread records."""
     row = case.row
     if not row.ahead.duplicated:
         return
@@ -236,7 +235,7 @@ def duplicates_ahead(case: Case) -> Iterator[str]:
     rank=130,
 )
 def earlier_copies_possible(case: Case) -> Iterator[str]:
-    """Neither records nor timestamps tell where else copies of unread records lie."""
+    """Neither records nor timestamps show where else copies of unread records are."""
     if "AHEAD_NOT_READ" not in case.reasons or case.row.lag_old is None:
         return
     yield (
@@ -288,7 +287,6 @@ def retention_before_cutover(case: Case) -> Iterator[str]:
     needs={Fact.NEW_COMMIT},
 )
 def target_ahead(case: Case) -> Iterator[str]:
-    """The group's commit on the new cluster lies past the translated place."""
     row, commit = case.row, case.new_commit
     usable = row.exactness.proven or row.exactness is Exactness.BOUNDED
     if commit is None or row.new_offset is None or not usable or commit.offset <= row.new_offset:
@@ -342,7 +340,7 @@ def _on_old(case: Case) -> bool:
 
 
 def _divided(topic: TopicState | None) -> bool:
-    """Return whether a topic is a stream of shards: what is wrong with those is its stream's to say."""
+    """Return whether a topic is a stream of shards, whose problems its stream reports."""
     return topic is not None and bool(topic.shards)
 
 
@@ -363,7 +361,7 @@ def _compacted(topic: TopicState | None) -> bool:
 
 
 def _last_run(syncs: tuple[OffsetSync, ...]) -> tuple[OffsetSync, ...]:
-    """Return the syncs since the mirror last began again, which it does from an upstream it had reached before."""
+    """Return the syncs since the mirror last started again, that is from an upstream that it had passed before."""
     start = 0
     for index in range(1, len(syncs)):
         if syncs[index].upstream <= syncs[index - 1].upstream:

@@ -13,7 +13,7 @@ HEARTBEAT_AGE_MS = 60_000
 """MirrorMaker writes a heartbeat every second; a minute without one is no jitter."""
 
 RUNNING_AGE_MS = 120_000
-"""A checkpoint whose last batch is younger may belong to a running job."""
+"""A checkpoint with a younger last batch may belong to a running job."""
 
 OLD_AGE_MS = 24 * 3_600_000
 
@@ -22,7 +22,7 @@ MOVE_THE_OTHERS = (
     "Otherwise write the positions of the other sources elsewhere: --target consumer-group:GROUP. The source of "
     "several clusters then begins as its own initializer says."
 )
-"""Where a savepoint is not edited, because one of its sources reads several clusters and none is stated."""
+"""The remedy if a savepoint is not edited because a source reads several clusters and none is stated."""
 
 
 @finding(
@@ -34,7 +34,7 @@ MOVE_THE_OTHERS = (
     stage=Stage.MIGRATION,
 )
 def cluster_unclear(case: MigrationCase) -> Iterator[str]:
-    """Nobody can tell which cluster the positions were read from."""
+    """The cluster that the positions were read from is unknown."""
     if case.belongs_to.cluster is None:
         yield (f"The positions may come from either cluster: {case.belongs_to.reason.rstrip('.')}.")
 
@@ -111,7 +111,7 @@ def reader_suspected(case: MigrationCase) -> Iterator[str]:
     needs={Fact.MIRROR},
 )
 def mirror_stalled(case: MigrationCase) -> Iterator[str]:
-    """The newest heartbeat of this flow is older than a minute. No heartbeat at all says nothing."""
+    """The newest heartbeat of this flow is older than a minute. The absence of heartbeats proves nothing."""
     beats = [
         beat.timestamp_ms
         for snapshot in (case.old, case.new)

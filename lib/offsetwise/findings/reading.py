@@ -1,4 +1,4 @@
-"""What the readers of a checkpoint or a cluster find wrong, put into `problems`."""
+"""Problems that readers of checkpoints and clusters report in `problems`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from offsetwise.wording import first_of
 
 AGAIN = "Take the snapshot again."
 REPAIR_OPTIONS = "--checkpoint URI --author NAME --out plan.json"
-"""What a command that drafts a repair needs besides its settings."""
+"""Arguments of a command that drafts a repair, besides its settings."""
 NAMED = 12
-"""How many topics or partitions a sentence names."""
+"""How many topics or partitions a sentence lists."""
 
 
 def blocking_problems(problems: Iterable[Problem]) -> list[Problem]:
@@ -37,7 +37,7 @@ def named(names: Sequence[str]) -> str:
     heading="Damaged",
 )
 def checkpoint_damaged(message: str, fix: str = "") -> Iterator[tuple[str, str]]:
-    """A file is missing, cannot be read, or contradicts another one."""
+    """A file is missing, unreadable, or contradicts another one."""
     yield message, fix
 
 
@@ -64,7 +64,7 @@ def topic_unreadable(name: str, cluster: str, why: str, *, denied: bool) -> Iter
     stage=Stage.READER,
 )
 def partition_unreadable(cluster: str, names: Sequence[str], why: str) -> Iterator[str]:
-    """Where the logs of some partitions begin and end was not answered."""
+    """The offsets of the start and end of some partitions were not returned."""
     yield f"{len(names):,} partitions of cluster {cluster!r} were not read, because {why}: {named(names)}."
 
 

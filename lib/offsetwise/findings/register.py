@@ -1,8 +1,8 @@
-"""The register of findings: what each code means, how serious it is, what to do, and the function that decides it.
+"""The register of findings: the meaning, severity and remedy of each code, and the function that decides it.
 
-A finding is one function under `@finding`, in the package that knows the case. Its module is imported by `builtin`,
-or comes with an engine's or a target's registration; the register is assembled from these modules when it is first
-read, and closed then. A code never changes its meaning; new ones may come. `docs/findings/<CODE>.md` explains each.
+A finding is one function under `@finding`, in the package that it belongs to. Its module is imported by `builtin`, or
+with an engine's or a target's registration; the register is assembled from these modules when it is first read, and
+closed then. A code never changes its meaning; new ones may be added. `docs/findings/<CODE>.md` explains each.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 Said = str | tuple[str, str]
-"""A sentence with its numbers; with a second one where what to do is not the usual remedy."""
+"""A sentence with its numbers; with a second one if the remedy is not the usual one."""
 
 
 class Stage(StrEnum):
-    """Where a finding is decided, and with that what its function is handed."""
+    """The stage that decides a finding, and with that the argument of its function."""
 
     PARTITION = "by comparing a partition"
     """For each partition, from its `Case`."""
@@ -37,23 +37,23 @@ class Stage(StrEnum):
     MIGRATION = "by comparing, once"
     """Once, from the `MigrationCase`."""
     GROUP = "by comparing a group"
-    """Once where a group is compared, from the `MigrationCase`."""
+    """Once if a group is compared, from the `MigrationCase`."""
     READER = "by reading a checkpoint or a cluster"
-    """By the reader of a checkpoint or a cluster, which puts it into `problems`."""
+    """By the reader of a checkpoint or a cluster, which adds it to `problems`."""
     SAMPLES = "from samples of the lag"
     """From two samples of the lag (`offsetwise watch`)."""
     CUTOVER = "by looking at the old logs"
-    """From looks at the old cluster's logs (`offsetwise cutover`)."""
+    """From observations of the old cluster's logs (`offsetwise cutover`)."""
     WHOLE = "over all jobs of a migration"
-    """From what was read of all jobs together (`offsetwise status`)."""
+    """From the readings of all jobs together (`offsetwise status`)."""
     GATE = "by the start gate of a plan"
     """When a plan is drafted, by the start gate."""
     PLAN = "when a plan is drafted"
-    """When a plan is drafted, and before that when the ways to move the job are judged."""
+    """When a plan is drafted, and before that when the ways to move the job are evaluated."""
 
 
 class Fact(Enum):
-    """What holds of a `Case` or a `MigrationCase`. A finding that needs some is not called where one does not hold."""
+    """A fact about a `Case` or a `MigrationCase`. A finding is not called if a fact that it needs does not hold."""
 
     MIRROR = "MirrorMaker copies the topics"
     READ_COMMITTED = "the job reads committed records only"
@@ -79,12 +79,12 @@ class Fact(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What a case is about, by which the findings are chosen that are asked about it."""
+    """The properties of a case that select the findings to call."""
 
     stream: str
-    """The old stream, as it is registered."""
+    """The registered name of the old stream."""
     engine: str = ""
-    """The engine of the checkpoint; empty of a partition, and of a group."""
+    """The engine of the checkpoint; empty for a partition, and for a group."""
     facts: frozenset[Fact]
 
 
@@ -95,22 +95,23 @@ class FindingKind:
     title: str
     remedy: str
     rank: int = 0
-    """Its place among the codes of its severity: the lowest comes first. A declared one is above 0."""
+    """The rank among the codes of its severity: the lowest comes first. A declared one is above 0."""
     stage: Stage = Stage.READER
     unedited: bool = False
-    """Speaks about reusing the old number as it is; writing the translated offset settles it."""
+    """Whether it is about reusing the unchanged offset; writing the translated offset resolves it."""
     overridable: bool = False
-    """Speaks about one partition, and is settled by a person's own position there, with a reason."""
+    """Whether it is about one partition, and a person's override there, with a reason, resolves it."""
     continuing: bool = False
-    """Speaks about a checkpoint that cannot go on from its last batch: nothing against a job that begins anew."""
+    """Whether it is about a checkpoint that cannot continue from its last batch: no objection to a job that starts
+    anew."""
     of_sink: bool = False
-    """Speaks about a sink, which writes to Kafka whatever the job reads."""
+    """Whether it is about a sink, which writes to Kafka whatever the job reads."""
     of_pending: bool = False
-    """Speaks about what was planned and not committed: nothing against a plan that leaves it out."""
+    """Whether it is about steps that were planned and not committed: no objection to a plan that leaves them out."""
     heading: str = ""
-    """What screens call it above the sentence of its reader, where that is not the title."""
+    """The heading on screens, if it differs from the title."""
     beside: str = ""
-    """What it says beyond the sentence of where the job restarts, which tells everything else; "" of most."""
+    """What it adds to the sentence about the restart; "" for most findings."""
     page: str = "docs/findings/README.md"
     """The docs page, from the root of the repository."""
 
@@ -120,7 +121,7 @@ class FindingKind:
     def finding(
         self, message: str, *, fix: str = "", topic: str | None = None, partition: int | None = None
     ) -> Finding:
-        """Return the finding about a partition or a topic, named as on the old cluster, or of the whole migration."""
+        """Return the finding about a partition or topic, named as on the old cluster, or about the migration."""
         return Finding(
             code=self.code,
             severity=self.severity,
@@ -139,13 +140,13 @@ class DeclaredFinding(FindingKind, Generic[P]):
     engine: str = ""
     """The only engine it is about; empty for any."""
     needs: frozenset[Fact] = frozenset()
-    """What must hold: without one of these it is not called."""
+    """The facts without which it is not called."""
     amount: Callable[[MigrationCase], str] | None = None
-    """For `Stage.READER`: what is added to the reader's sentence once the clusters were read, as a sentence of its own
-    that says how many records, or how much time, it is about; "" where they tell nothing."""
+    """For `Stage.READER`: returns a sentence that is added to the reader's message once the clusters were read, about
+    how many records, or how much time, are affected; "" if they do not show it."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Problem]:
-        """Decide it: a problem for each sentence, in the order of the function."""
+        """Yield a problem for each sentence, in the order of the function."""
         for said in self.decide(*args, **kwargs):
             message, fix = (said, "") if isinstance(said, str) else said
             yield self.problem(message, fix=fix)
@@ -176,12 +177,13 @@ def finding(  # noqa: D417 - those of one kind are described together
 ) -> Callable[[Callable[P, Iterator[Said]]], DeclaredFinding[P]]:
     """Declare a finding by the function that decides it.
 
-    The function is pure: no clock, no client, no file. It yields a sentence only where what it is handed proves one;
-    a value nobody read never becomes a finding. One of `Stage.PARTITION` or `Stage.TOPIC` yields at most one.
+    The function is pure: no clock, no client, no file. It yields a sentence only if its arguments prove one; an unread
+    value never becomes a finding. For `Stage.PARTITION` and `Stage.TOPIC` it yields at most one.
 
     Args:
-        code, stage: Its stable name, and where it is decided.
-        severity, title, remedy: How serious it is, what it means in a few words, and what to do.
+        code, stage: Its stable name, and the stage that decides it.
+        severity, remedy: How serious it is, and what to do.
+        title: What it means in a few words, without a full stop.
         rank: See `FindingKind`; two codes of one severity never share it.
         unedited, overridable, continuing, of_sink, of_pending, heading, beside: See `FindingKind`.
         stream, engine, needs, amount: See `DeclaredFinding`.
@@ -231,7 +233,7 @@ def _declare(check: DeclaredFinding[...]) -> None:
 
 @cache
 def findings() -> Mapping[str, DeclaredFinding[...]]:
-    """Return every finding there is by its code, the most serious first."""
+    """Return every finding by its code, the most serious first."""
     declare_findings()
     severities = list(Severity)
     declared_findings = sorted(
@@ -242,7 +244,7 @@ def findings() -> Mapping[str, DeclaredFinding[...]]:
 
 @cache
 def decided(stage: Stage, situation: Situation | None = None) -> tuple[DeclaredFinding[...], ...]:
-    """Return the findings of one stage, the most serious first; those that are asked in a situation, where one is."""
+    """Return the findings of one stage, the most serious first; with a situation, only those to call in it."""
     checks = (check for check in findings().values() if check.stage is stage)
     if situation is None:
         return tuple(checks)
@@ -256,7 +258,9 @@ def decided(stage: Stage, situation: Situation | None = None) -> tuple[DeclaredF
 
 
 def describe(code: str) -> FindingKind:
-    """Return what a code stands for. One that only a later release knows blocks: it may be serious.
+    """Return the kind of a code.
+
+    One that only a later release knows blocks: it may be serious.
 
     >>> describe("LOSS_INSIDE_LOG").severity.value
     'blocks'
@@ -270,10 +274,10 @@ def describe(code: str) -> FindingKind:
 
 
 def worded(problem: Problem, terms: Mapping[str, str], *, names: Iterable[str] = ()) -> Problem:
-    """Return a problem in the words of a stream; one of a sink as it is.
+    """Return a problem in the terms of a stream; one about a sink unchanged.
 
     Args:
-        problem: In Kafka's words.
+        problem: In Kafka's terms.
         terms: See `in_words`.
         names: See `in_words`.
     """
@@ -284,7 +288,7 @@ def worded(problem: Problem, terms: Mapping[str, str], *, names: Iterable[str] =
 
 
 def blocks_translated(code: str) -> bool:
-    """Return whether a code blocks a job whose offsets are translated; others that block are about the old numbers.
+    """Return whether a code blocks a job with translated offsets; other blocking codes are about unchanged ones.
 
     >>> blocks_translated("TOPIC_RECREATED"), blocks_translated("LOSS_INSIDE_LOG")
     (True, False)
@@ -293,5 +297,5 @@ def blocks_translated(code: str) -> bool:
 
 
 def severity_of(code: str) -> Severity:
-    """Return how serious a code is. Whoever read it has declared it: then nothing more is imported."""
+    """Return the severity of a code, without importing modules if it is already declared."""
     return (_declared.get(code) or describe(code)).severity

@@ -1,4 +1,4 @@
-"""The positions of a DynamicKafkaSource on the one of its clusters that a migration leaves."""
+"""The positions of a DynamicKafkaSource on the old cluster of the migration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from offsetwise.ports.stream import is_of_several_clusters, kind_of_one_cluster
 from offsetwise.wording import many
 
 _Topics = Mapping[str, Mapping[str, str]]
-"""By topic and partition: an offset, or where else it begins."""
+"""By topic and partition: an offset, or another start."""
 _TAKE_ANOTHER: Final = "Start from another checkpoint or savepoint, or take a new one of the running job."
 
 
@@ -31,8 +31,8 @@ def on_cluster(read: Checkpoint, cluster: str | None) -> Checkpoint:
 
     Args:
         read: The checkpoint as it was read.
-        cluster: The id by which its DynamicKafkaSource calls the old cluster; None where nobody states one. A source
-            without such a cluster stays as it is, and is neither compared nor edited.
+        cluster: The DynamicKafkaSource's id of the old cluster; None if it is not stated. A source without such a
+            cluster is unchanged, and is neither compared nor edited.
     """
     if cluster is None:
         return read

@@ -22,7 +22,7 @@ from offsetwise.wording import many
     needs={Fact.TRANSACTIONS},
 )
 def sink_moves_with_pending(case: MigrationCase) -> Iterator[str]:
-    """A restore would commit on the new cluster what was begun on the old one, and fail."""
+    """A restore would try to commit transactions of the old cluster on the new one, and fail."""
     pending, job = () if case.checkpoint is None else held_back(case.checkpoint.details), case.job
     if pending and job.new_sink_cluster is not None and job.new_sink_cluster != job.sink_cluster:
         yield (
@@ -49,7 +49,7 @@ def restore_fails(cluster: str) -> str:
     of_sink=True,
 )
 def prefix_overlaps(prefix: str, other: str) -> Iterator[str]:
-    """A sink that pools its names aborts, as it starts, open transactions whose ids begin with its prefix."""
+    """A sink with pooled names aborts at its start open transactions whose ids begin with its prefix."""
     yield (
         f"The sink with the prefix {prefix!r} has the naming strategy POOLING, and {other} begins with that: as the "
         "job starts, the sink aborts open transactions whose ids begin with its prefix, on its topics, the other's too."
@@ -66,7 +66,7 @@ def prefix_overlaps(prefix: str, other: str) -> Iterator[str]:
     of_sink=True,
 )
 def transaction_timeout_refused(facts: TransactionFacts, timeout: Timeout) -> Iterator[tuple[str, str]]:
-    """The cluster that the sink will write to allows no time-out as long as the job's."""
+    """The maximum time-out of the cluster that the sink will write to is shorter than the job's."""
     refused = timeout_refused(facts, timeout)
     if refused is not None:
         yield refused

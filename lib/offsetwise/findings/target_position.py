@@ -18,7 +18,7 @@ from offsetwise.wording import many, sentence
     needs={Fact.POSITION},
 )
 def untranslated(case: Case) -> Iterator[str]:
-    """Nobody can prove where the position, or the pending batch's end, lies on the new cluster."""
+    """Nothing proves where the position, or the pending batch's end, is on the new cluster."""
     row = case.row
     if row.exactness in (Exactness.UNKNOWN, Exactness.CLAIMED):
         word = "has no known position" if row.new_offset is None else f"is only claimed to be {row.new_offset:,}"
@@ -39,7 +39,6 @@ def untranslated(case: Case) -> Iterator[str]:
     needs={Fact.POSITION},
 )
 def not_yet_mirrored(case: Case) -> Iterator[str]:
-    """The mirror has not copied up to the position yet."""
     row, end = case.row, case.row.new.hw
     points = [point.new for point in row.restart if point.new is not None]
     furthest = max([*points, *(() if row.new_offset is None else (row.new_offset,))], default=None)
@@ -67,11 +66,11 @@ def not_yet_mirrored(case: Case) -> Iterator[str]:
     overridable=True,
 )
 def below_log_start(case: Case) -> Iterator[str]:
-    """A position, old or translated, lies below a log start: records are gone."""
+    """A position, old or translated, is below a log start: records are gone."""
     row = case.row
     sentences = []
     if row.old.log_start is not None and offset_or_none(row.old.log_start) is None:
-        return  # no number of records: the stream has a finding of its own
+        return  # no number of records: the stream has its own finding
     if row.old_offset is not None and row.old.log_start is not None and row.old_offset < row.old.log_start:
         sentences.append(
             f"{row.old_offset:,} lies below the old log's start ({row.old.log_start:,}): up to "
@@ -101,7 +100,7 @@ def below_log_start(case: Case) -> Iterator[str]:
     rank=150,
 )
 def native_below(case: Case) -> Iterator[str]:
-    """Records that no source record explains lie below the place."""
+    """Foreign records are below the position."""
     row = case.row
     if not row.foreign_below:
         return
@@ -141,7 +140,7 @@ def replay_not_tolerated(case: Case) -> Iterator[str]:
     rank=10,
 )
 def replay(case: Case) -> Iterator[str]:
-    """The place, or the old number as it is, repeats records."""
+    """Resuming at the target offset, or at the unchanged offset, repeats records."""
     row = case.row
     sentences = []
     if case.job.tolerates_replay and Fact.READS_TWICE in case.situation.facts:
@@ -164,7 +163,7 @@ def replay(case: Case) -> Iterator[str]:
     needs={Fact.CHOSEN_AT_START},
 )
 def no_position(case: Case) -> Iterator[str]:
-    """A source knows a partition and keeps no offset for it, or an end that is not translated."""
+    """A source knows a partition but has no offset for it, or one that is not translated."""
     yield (
         f"The checkpoint has no offset for {case.row.topic_partition} ({case.starts_at}): where it begins is chosen "
         "when the job starts, and is not translated."
@@ -184,7 +183,7 @@ def chosen_at_start(problem: Problem) -> bool:
     needs={Fact.NO_POSITION, Fact.BY_ENGINE},
 )
 def new_partition(case: Case) -> Iterator[str]:
-    """The job has no position for a partition that the new topic has."""
+    """The new topic has a partition that the job has no position for."""
     row = case.row
     start = "its start" if row.new.log_start is None else f"its start, {row.new.log_start:,}"
     yield (f"The job has no position for {row.new_topic_partition}; it would begin at {start}.")
@@ -203,7 +202,7 @@ def new_partition(case: Case) -> Iterator[str]:
     needs={Fact.NO_POSITION, Fact.BY_SETTING},
 )
 def no_commit(case: Case) -> Iterator[str]:
-    """The job has no commit in a partition, or no position in its file, and where its client begins is not stated."""
+    """The job has no commit in a partition, or no position in its file, and the start of its client is not stated."""
     row, reset = case.row, case.job.auto_offset_reset
     if reset in (OffsetReset.EARLIEST, OffsetReset.LATEST):
         return
@@ -238,7 +237,7 @@ def no_commit(case: Case) -> Iterator[str]:
     rank=70,
 )
 def schema_ids_masked(case: Case) -> Iterator[str]:
-    """Records were found equal only after their schema registry ids were set aside."""
+    """Records are equal only without their schema registry ids."""
     pairs = case.row.evidence.schema_ids
     if not pairs:
         return
@@ -275,7 +274,7 @@ def pending_batch_differs(case: Case) -> Iterator[str]:
     needs={Fact.READ_COMMITTED, Fact.POSITION},
 )
 def isolation_differs(case: Case) -> Iterator[str]:
-    """A read_committed job cannot stand past the last stable offset."""
+    """A read_committed job cannot be past the last stable offset."""
     row = case.row
     if row.old_offset is None or row.old.lso is None:
         return

@@ -1,7 +1,7 @@
-"""What happens if the checkpoint is used as it is. No fault of the translation.
+"""The effects of using the checkpoint unedited, which are no errors of the translation.
 
-A row that is EXACT at 950 still carries LOSS_INSIDE_LOG when the checkpoint says 1050: the number in the file would
-lose records until it is edited.
+A row that is EXACT at 950 still has LOSS_INSIDE_LOG if the checkpoint says 1050: the offset in the file would lose
+records until it is edited.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from offsetwise.wording import many
     needs={Fact.OLD_NUMBER},
 )
 def loss_beyond_end(case: Case) -> Iterator[str]:
-    """The old number, or the pending batch's end, lies past the new log's end."""
+    """The old offset, or the pending batch's end, is past the new log's end."""
     row, end = case.row, case.row.new.hw
     if end is None:
         return
@@ -54,7 +54,7 @@ def loss_beyond_end(case: Case) -> Iterator[str]:
     needs={Fact.OLD_NUMBER, Fact.LOSS},
 )
 def loss_inside_log(case: Case) -> Iterator[str]:
-    """Unread records lie below the old number on the new log."""
+    """Unread records are below the old offset on the new log."""
     row = case.row
     lost = "records" if row.raw.skip is None else many(row.raw.skip, "record")
     known = row.new_offset is not None and row.exactness.proven
@@ -72,7 +72,7 @@ def loss_inside_log(case: Case) -> Iterator[str]:
     needs={Fact.OLD_NUMBER, Fact.CONFUSION},
 )
 def confusion(case: Case) -> Iterator[str]:
-    """No translation exists, and the record at the old number is another one."""
+    """No translation exists, and the record at the old offset is another one."""
     row = case.row
     yield (
         f"Offset {row.old_offset:,} of {row.new_topic_partition} on the new cluster holds another record than "

@@ -1,7 +1,7 @@
-"""What samples show that somebody must look at, as findings with the published codes.
+"""Findings from samples that need attention, with the published codes.
 
-A finding names the partition where it is worst and says in how many others it is so: ten thousand partitions make one
-finding, not ten thousand.
+A finding names the partition where it is worst and the number of others: ten thousand partitions make one finding, not
+ten thousand.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ RETENTION_HORIZON_MS: Final = 24 * 3_600_000
 class Alert:
     finding: Finding
     partitions: int | None = None
-    """None where it is about no partition."""
+    """None if it is about no partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class _AlertCase:
     row: LagPartition
     amount: int
-    """How bad it is; the largest one is named."""
+    """How bad it is; the partition with the largest amount is named."""
     message: str
 
 
 def alerts(newest: LagSample, earlier: LagSample | None) -> tuple[Alert, ...]:
-    """Return what the newest sample shows, alone and beside an earlier one, the most serious first.
+    """Return the findings of the newest sample, alone and compared with an earlier one, the most serious first.
 
     Args:
         newest: The newest sample.
-        earlier: One of the same subject, taken before; None if there is none, and then nothing is said about movement.
+        earlier: An earlier one of the same subject; None if there is none, and then movement is not judged.
     """
     results = [*_alone(newest), *(() if earlier is None else _between(newest, earlier))]
     severities = list(Severity)
@@ -60,7 +60,7 @@ def alerts(newest: LagSample, earlier: LagSample | None) -> tuple[Alert, ...]:
     stage=Stage.SAMPLES,
 )
 def group_drift(group: str, since: int, to: int, within: str) -> Iterator[str]:
-    """The group's commit in one partition of the old cluster is another one than in the earlier sample."""
+    """The group's commit in one partition of the old cluster differs from that in the earlier sample."""
     way = "forward" if to > since else "back"
     yield f"Group {group} moved {way} from {since:,} to {to:,} within {within}"
 

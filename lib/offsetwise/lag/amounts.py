@@ -1,4 +1,4 @@
-"""How much is left to read, signed: by partition and in total. What was not read stays unknown."""
+"""How much is left to read, signed: by partition and in total. Unread values stay unknown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from offsetwise.position import OpaquePosition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """Signed amounts of several partitions, added up without letting one sign hide the other."""
+    """Signed amounts of several partitions, summed up so that positive and negative ones do not cancel out."""
 
     left: int
     """The sum of the positive ones."""
     past: int
-    """The sum of the negative ones, as a positive number: how far positions lie past the end."""
+    """The sum of the negative ones, as a positive number: how far positions are past the end."""
     past_partitions: int
     known: int
     """Partitions whose amount is known."""
@@ -24,7 +24,6 @@ class Total:
 
     @property
     def net(self) -> int | None:
-        """The signed sum of what is known; None where nothing is."""
         return self.left - self.past if self.known else None
 
 
@@ -32,7 +31,7 @@ class Total:
 class Furthest:
     ms: int
     unknown: int
-    """Partitions whose time is not known."""
+    """Partitions whose time is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,7 @@ class Totals:
 
 
 def lag(row: LagPartition, side: Cluster, isolation: IsolationLevel) -> int | None:
-    """Return what is left to read; negative where the position lies past the end, None where either is unknown."""
+    """Return what is left to read; negative if the position is past the end, None if either is unknown."""
     position, last = row.position_on(side), row.log(side).end(isolation)
     return None if position is None or last is None else last - position
 
@@ -60,15 +59,15 @@ def in_time(sample: LagSample) -> bool:
 
 
 def behind_ms(row: LagPartition, side: Cluster) -> int | None:
-    """Return how far a partition is behind in time; 0 of one that is read to its end, None where it is not known."""
+    """Return how far a partition is behind in time; 0 if it is read to its end, None if unknown."""
     result = row.time_lag_on(side)
     return None if result is None else 0 if result.left is Left.ENDED else result.ms
 
 
 def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
-    """Return how far the partition is behind that is behind most; None where no time is known.
+    """Return the time of the partition that is furthest behind; None if no time is known.
 
-    Partitions that the subject has no position in do not count.
+    Partitions without a position of the subject do not count.
     """
     times = [behind_ms(row, side) for row in sample.partitions if row.position_on(side) is not None]
     known = [time for time in times if time is not None]
@@ -76,13 +75,13 @@ def furthest(sample: LagSample, side: Cluster) -> Furthest | None:
 
 
 def drift(row: LagPartition, group: int) -> int | None:
-    """Return how far a group's commit on the old cluster lies ahead of the subject's position; negative is behind."""
+    """Return how far a group's commit on the old cluster is ahead of the subject's position; negative if behind."""
     committed = row.groups[group].old if group < len(row.groups) else None
     return None if committed is None or row.position is None else committed - row.position
 
 
 def total(amounts: Iterable[int | None]) -> Total:
-    """Add up signed amounts.
+    """Sum up signed amounts.
 
     >>> total([150, -100, None])
     Total(left=150, past=100, past_partitions=1, known=2, unknown=1)
@@ -102,7 +101,7 @@ def total(amounts: Iterable[int | None]) -> Total:
 
 
 def totals(sample: LagSample) -> Totals:
-    """Add up a sample. Partitions in which a group never committed do not count as unknown drift."""
+    """Sum up a sample. Partitions in which a group never committed do not count as unknown drift."""
     rows, isolation = sample.partitions, sample.isolation_level
     return Totals(
         old=total(lag(row, Cluster.OLD, isolation) for row in rows),

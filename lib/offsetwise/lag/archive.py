@@ -16,30 +16,30 @@ class StoredSample:
     id: int
     sample: LagSample
     after_gap: bool = False
-    """Whether samples are missing between the one given before it and this one."""
+    """Whether samples are missing between this one and the previous one in the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTotals:
     id: int
     head: LagSample
-    """The sample, its partitions left out."""
+    """The sample without its partitions."""
     totals: Totals
     furthest: Mapping[Cluster, Furthest | None] = field(default_factory=dict)
-    """How far behind each cluster's worst partition is, where lag is a time; else nothing."""
+    """How far behind each cluster's worst partition is, if lag is a time; else empty."""
     after_gap: bool = False
 
 
 class Archive(Protocol):
     @property
     def name(self) -> str:
-        """What to call it."""
+        """The name for people."""
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Return when the newest sample was taken; None where there is none."""
+        """Return when the newest sample was taken; None if there is none."""
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Return the newest sample, or the newest one taken before a time; None where there is none."""
+        """Return the newest sample, or the newest one before a time; None if there is none."""
 
     def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
         """Return the totals of samples since a time, thinned to at most `most` moments, ascending."""
@@ -47,7 +47,7 @@ class Archive(Protocol):
     def history(
         self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
     ) -> tuple[StoredSample, ...]:
-        """Return samples since a time that hold only the partitions named, thinned as `window`, ascending."""
+        """Return samples since a time with only the named partitions, thinned as in `window`, ascending."""
 
 
 class Recording:
@@ -65,17 +65,14 @@ class Recording:
         return "the recording"
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Return when the newest sample was taken; None where there is none."""
         sample = self.newest(subject)
         return None if sample is None else sample.sample.taken_at_ms
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Return the newest sample, or the newest one taken before a time; None where there is none."""
         samples = [sample for sample in self._of(subject) if before_ms is None or sample.sample.taken_at_ms < before_ms]
         return samples[-1] if samples else None
 
     def window(self, subject: LagSubject, since_ms: int, *, most: int) -> tuple[StoredTotals, ...]:
-        """Return the totals of samples since a time, thinned to at most `most` moments, ascending."""
         return tuple(
             StoredTotals(
                 id=sample.id,
@@ -90,7 +87,6 @@ class Recording:
     def history(
         self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
     ) -> tuple[StoredSample, ...]:
-        """Return samples since a time that hold only the partitions named, thinned as `window`, ascending."""
         requested = set(keys)
         return tuple(
             replace(

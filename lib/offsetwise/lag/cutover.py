@@ -1,4 +1,4 @@
-"""Whether the old cluster's logs stand still and are on the new cluster, from looks at them. Pure."""
+"""Decide from observations whether the old cluster's logs have stopped growing and are copied. Pure."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class CopiesFound:
 class _PartitionLog:
     newest: LogEnd
     first: int | None = None
-    """The first end that was told."""
+    """The first known end."""
     since_ms: int | None = None
-    """When the look was over that first found the present end, by a clock that is never set."""
+    """When the first observation with the present end was complete, by a monotonic clock."""
     moved_ms: int | None = None
-    """The same for an end behind another one, by the clock on the wall."""
+    """The same for an end that followed another one, by the wall clock."""
     moved_from: int | None = None
-    """The end of the look before, where the newest one found another."""
+    """The previous end, if the newest observation found another one."""
     writers: tuple[LogWriter, ...] = ()
 
     @property
@@ -56,7 +56,7 @@ class _PartitionLog:
 @dataclass(slots=True, kw_only=True)
 class LogWatch:
     still_for_ms: int
-    """How long a log has to stand still."""
+    """How long a log must not have grown."""
     look_count: int = 0
     cluster_id: str | None = None
     _logs: dict[TopicPartition, _PartitionLog] = field(default_factory=dict)
@@ -72,28 +72,28 @@ class LogWatch:
 
     @property
     def grows(self) -> bool:
-        """Whether the newest of several looks found that a log had moved, or was not told where it ends."""
+        """Whether a log has moved between observations, or its end is unknown."""
         return self.look_count > 1 and any(self._state(log)[0] is CutoverState.OPEN for log in self._logs.values())
 
     @property
     def frozen_topics(self) -> frozenset[str]:
-        """The topics whose logs have all stood still for long enough: those of an early wave, while others go on."""
+        """The topics whose logs have all not grown for long enough, such as those of an early wave."""
         others = {at.topic for at, log in self._logs.items() if self._state(log)[0] is not CutoverState.FROZEN}
         return frozenset({at.topic for at in self._logs} - others)
 
     @property
     def is_over(self) -> bool:
-        """Whether further looks say the same: every log has stood still for long enough, or one grows."""
+        """Whether further observations cannot change the result: no log has grown for long enough, or one grows."""
         return self.grows or self.least_still_ms >= self.still_for_ms
 
     def heard(self, observation: LogsLook, *, began_ms: int, over_ms: int, clock_ms: int) -> None:
-        """Take the next look in.
+        """Add the next observation.
 
         Args:
-            observation: What it showed.
-            began_ms: When it began, by a clock that is never set.
-            over_ms: When it was over, by the same.
-            clock_ms: When it was over, epoch ms.
+            observation: The observation.
+            began_ms: When it began, by a monotonic clock.
+            over_ms: When it was complete, by the same clock.
+            clock_ms: When it was complete, epoch ms.
         """
         self.look_count += 1
         self.cluster_id = self.cluster_id or observation.cluster_id
@@ -114,11 +114,11 @@ class LogWatch:
     def partitions(
         self, new_topic: Callable[[str], str], copies: Mapping[TopicPartition, CopiesFound]
     ) -> tuple[CutoverPartition, ...]:
-        """Judge every partition.
+        """Return the state of every partition.
 
         Args:
-            new_topic: Says what a topic is called on the new cluster.
-            copies: What was found of the copies; of an end that a log no longer has, it says nothing.
+            new_topic: Returns the name of a topic on the new cluster.
+            copies: The result for the copies; it is ignored if it is about an earlier end.
         """
         logs = sorted(self._logs.items())
         return tuple(self._partition(at, log, new_topic(at.topic), copies.get(at)) for at, log in logs)
@@ -191,7 +191,7 @@ def _next(
     stage=Stage.CUTOVER,
 )
 def old_log_grows(row: CutoverPartition) -> Iterator[str]:
-    """Looks at the old cluster found that the log grew, and it has not stood still for the stated time since."""
+    """The old log has grown, and has not been unchanged for the stated time since."""
     if row.grown == 0 or row.moved_ms is None or row.state in (CutoverState.FROZEN, CutoverState.COPIED):
         return
     named = ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:3])
@@ -209,7 +209,7 @@ def old_log_grows(row: CutoverPartition) -> Iterator[str]:
     stage=Stage.CUTOVER,
 )
 def late_commit(group: str, late: LateCommit) -> Iterator[str]:
-    """A commit of the group on the old cluster is another one than the plan was drafted from."""
+    """A commit of the group on the old cluster differs from that in the plan."""
     before = "nothing" if late.planned is None else f"{late.planned:,}"
     yield (
         f"Group {group} has committed {late.committed:,} in {late.topic_partition} on the old cluster; when the plan "
@@ -218,11 +218,11 @@ def late_commit(group: str, late: LateCommit) -> Iterator[str]:
 
 
 def late_commits(then: GroupBefore, now: GroupState | None) -> tuple[LateCommit, ...]:
-    """Return the commits of a group that are not those that a plan was drafted from.
+    """Return the commits of a group that differ from those in a plan.
 
     Args:
-        then: The group as the plan has it.
-        now: The group as it is; None where it could not be read.
+        then: The group in the plan.
+        now: The current group; None if it could not be read.
     """
     planned = {TopicPartition(topic, partition): offset for topic, partition, offset in then.offsets}
     return tuple(

@@ -1,4 +1,4 @@
-"""One number of one partition over time, out of samples: where a log ended, where it began."""
+"""One number of one partition over time, from samples: the log end, the log start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Moment:
 
 
 def ends_of(history: Sequence[LagSample], key: Key, side: Cluster) -> tuple[Moment, ...]:
-    """Return the ends of one log that were read, ascending in time; since it last went back, if it ever did."""
+    """Return the known ends of one log, ascending in time; only since it last fell, if it ever did."""
     isolation = {sample.isolation_level for sample in history[-1:]}
     return _moments(history, key, side, lambda row: offset_or_none(row.log(side).end(*isolation)))
 
@@ -38,6 +38,6 @@ def _moments(
         if offset is None:
             continue
         if moments and offset < moments[-1].offset:
-            moments.clear()  # the topic was made again, or cut off: what was read before is of another log
+            moments.clear()  # the topic was created again, or truncated: earlier values belong to another log
         moments.append(Moment(at_ms=sample.cluster(side).read_at_ms or sample.taken_at_ms, offset=offset))
     return tuple(moments)

@@ -1,4 +1,4 @@
-"""Lag counted from the positions that a comparison proved, in the place of those that a mirror claims."""
+"""Lag from the positions that a comparison proved, instead of those that a mirror claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Proven = Mapping[Key, PartitionComparison]
 
 
 def proven_of(comparison: Comparison | None) -> Proven:
-    """Return the rows whose target offset is a proven number; none of positions that tell no number of records."""
+    """Return the rows whose target offset is proven and an integer."""
     return {
         (row.source, row.topic, row.partition): row
         for row in (() if comparison is None else comparison.partitions)
@@ -34,7 +34,10 @@ def counted_from(sample: LagSample, proven: Proven) -> LagSample:
 
 
 def view_from(view: LagView, proven: Proven) -> LagView:
-    """Return a view whose newest sample counts from the proven offsets. Its totals over time stay those claimed."""
+    """Return a view whose newest sample counts from the proven offsets.
+
+    Its totals over time are still the claimed ones.
+    """
     newest = replace(view.newest, sample=counted_from(view.newest.sample, proven))
     return replace(view, newest=newest) if proven else view
 

@@ -16,7 +16,7 @@ class Rate:
         return self.moved * 1000 / self.elapsed_ms
 
     def time_for(self, offsets: int) -> int | None:
-        """Return how long moving so far takes at this rate, in milliseconds; None where it does not move forward."""
+        """Return how long that many offsets take at this rate, in milliseconds; None if it does not move forward."""
         return None if self.moved <= 0 else max(0, offsets) * self.elapsed_ms // self.moved
 
 
@@ -32,10 +32,10 @@ def rate(moments: Sequence[Moment]) -> Rate | None:
 
 
 def start_reaches(starts: Sequence[Moment], position: int | None) -> int | None:
-    """Return how many milliseconds after the last moment the log start reaches `position`, at the rate it moved.
+    """Return in how many milliseconds after the last moment the log start reaches `position`, at its past rate.
 
-    Kafka deletes whole segments, so the start moves in leaps: the estimate is as good as the window is long.
-    0 where it has passed the position already; None where it did not move, or either is unknown.
+    Kafka deletes whole segments, so the start moves in jumps: the estimate improves with the length of the window. 0 if
+    it has passed the position already; None if it did not move, or either is unknown.
     """
     if position is None or not starts:
         return None

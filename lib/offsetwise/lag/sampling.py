@@ -32,17 +32,17 @@ class SampleHead:
     sampled_by: str
     interval_ms: int | None = None
     before: LagSample | None = None
-    """The sample taken before: its partitions stay in view while a cluster or the positions cannot be read."""
+    """The previous sample, whose partitions are kept while a cluster or the positions cannot be read."""
     missing: tuple[MissingPart, ...] = field(default=())
 
 
 def sample_of(head: SampleHead, scene: Scene, rows: Sequence[PartitionComparison]) -> LagSample:
-    """Put a sample together.
+    """Return the sample of a scene.
 
     Args:
-        head: When, by whom, and what could not be read.
-        scene: The two snapshots; the one of a cluster that could not be read holds nothing.
-        rows: The positions and their places, as a comparison without records gives them.
+        head: The time, the sampler, and what could not be read.
+        scene: The two snapshots; that of an unreadable cluster is empty.
+        rows: The positions with their target offsets, from a comparison without records.
     """
     missing = {part.part for part in head.missing}
     own = scene.subject.groups

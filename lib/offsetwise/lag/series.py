@@ -1,4 +1,4 @@
-"""Points over time: where a line must break, and which points to keep when there are too many."""
+"""Points over time: where a line must break, and which points to keep if there are too many."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 GAP_INTERVALS: Final = 2.5
-"""Samples further apart than so many intervals have a gap between them."""
+"""Samples further apart than this many intervals have a gap between them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,26 +21,26 @@ class Tick:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSample:
     index: int
-    """Its place in what was thinned."""
+    """The index in the unthinned series."""
     after_gap: bool
-    """Whether a sample is missing between the one shown before it and this one."""
+    """Whether a sample is missing between this one and the previous one in the result."""
 
 
 def gap_between(before: Tick, after: Tick) -> bool:
-    """Return whether a sample is missing or late between two that follow each other.
+    """Return whether a sample is missing or late between two consecutive ones.
 
-    The longer of the two intervals counts, so that a change of the interval is no gap. Without one, nothing is known
-    to be missing.
+    The longer of the two intervals counts, so that a change of the interval is no gap. Without an interval, nothing is
+    known to be missing.
     """
     interval = max(before.interval_ms or 0, after.interval_ms or 0)
     return interval > 0 and after.taken_at_ms - before.taken_at_ms > GAP_INTERVALS * interval
 
 
 def thin(ticks: Sequence[Tick], most: int) -> tuple[KeptSample, ...]:
-    """Choose at most `most` samples, evenly over time, the first and the last among them.
+    """Return at most `most` samples, evenly over time, including the first and the last.
 
-    Of samples that share a stretch of time, one that lacks something goes before the others and then the newest: a
-    cluster that was away for a moment stays visible. A gap between two samples stays one, whatever is left out.
+    Of the samples in one stretch of time, an incomplete one is preferred, then the newest: a cluster that was away for
+    a moment stays visible. A gap between two samples remains one, whatever is left out.
 
     Args:
         ticks: Ascending in time.

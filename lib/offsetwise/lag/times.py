@@ -1,7 +1,7 @@
-"""How old the next record is, from our own samples: when did the log end pass the position?
+"""The age of the next record, from our own samples: when did the log end pass the position?
 
-Kafka does not say when an offset was written, and reading the record would be a read of data. The samples know the
-log end at certain moments; between two of them the moment is interpolated, and the bounds are given with it.
+Kafka does not report when an offset was written, and reading the record would be a read of data. The samples have the
+log end at certain moments; between two of them the moment is interpolated, with bounds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from offsetwise.lag.moments import Moment
 
 
 class TimeMethod(StrEnum):
-    """How a time lag was found. Never shown without it."""
+    """How a time lag was determined. Always shown with it."""
 
     AT_END = "at the end"
     """Nothing is left to read."""
@@ -43,11 +43,11 @@ UNKNOWN: Final = TimeLag(method=TimeMethod.UNKNOWN)
 def time_lag(ends: Sequence[Moment], position: int | None) -> TimeLag:
     """Return how long before the last of `ends` the record at `position` was written.
 
-    The record was written after the last moment at which the log ended at or before it, and before the first moment
-    at which the log had passed it.
+    The record was written after the last moment at which the log ended at or before it, and before the first moment at
+    which the log had passed it.
 
     Args:
-        ends: Ascending in time, never going back.
+        ends: Ascending in time, never falling.
         position: The next record to read.
     """
     if position is None or not ends:

@@ -14,7 +14,7 @@ from offsetwise.model import Cluster, LagPartition, LagSample
 from offsetwise.position import offset_or_none
 
 MOST_MOMENTS: Final = 400
-"""Moments of one chart; more than it has pixels for would only slow it down."""
+"""How many moments a chart has; more than its pixels would only slow it down."""
 
 ALERT_MS: Final = 3_600_000
 """Movement is judged against the first sample of the last hour, or of the window if that is shorter."""
@@ -36,14 +36,15 @@ class LagSide:
     growth: Rate | None
     """How fast the log end moves."""
     start_reaches_ms: int | None
-    """How long after the newest sample the log start reaches the position at the rate of the window."""
+    """In how many milliseconds after the newest sample the log start reaches the position, at the rate of the
+    window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
     key: Key
     history: tuple[StoredSample, ...]
-    """Each holds this partition only, or nothing where the sample lacks it."""
+    """Each has this partition only, or is empty if the sample lacks it."""
     old: LagSide
     new: LagSide
 
@@ -56,7 +57,7 @@ class PartitionView:
 
 
 def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView | None:
-    """Return what was sampled in the stretch of time before the newest sample; None where there is no sample."""
+    """Return the samples in the window before the newest one; None if there is none."""
     newest = archive.newest(subject)
     if newest is None:
         return None
@@ -75,7 +76,7 @@ def lag_view(archive: Archive, subject: LagSubject, window_ms: int) -> LagView |
 
 
 def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: int) -> PartitionView | None:
-    """Return one partition in the stretch of time before the newest sample; None where there is no sample."""
+    """Return one partition in the window before the newest sample; None if there is none."""
     end_ms = archive.newest_ms(subject)
     if end_ms is None:
         return None
@@ -87,11 +88,11 @@ def partition_view(archive: Archive, subject: LagSubject, key: Key, window_ms: i
 
 
 def judged(samples: Sequence[LagSample], key: Key, side: Cluster) -> LagSide:
-    """Judge one partition on one cluster over samples that ascend in time."""
+    """Return the lag of one partition on one cluster, over samples ascending in time."""
     row = next((row for row in samples[-1].partitions if row.key == key), None) if samples else None
     position = None if row is None else offset_or_none(row.position_on(side))
     ends = ends_of(samples, key, side)
-    # A time is judged at the newest sample: without its log end, nothing is known.
+    # A time is relative to the newest sample: without its log end, nothing is known.
     read = bool(samples) and bool(ends) and ends[-1].at_ms >= samples[-1].taken_at_ms
     return LagSide(
         time=time_lag(ends if read else (), position),

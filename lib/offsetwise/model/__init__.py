@@ -1,8 +1,7 @@
-"""The values every stage hands to the next: frozen, typed, and free of any library.
+"""The values that stages pass on: frozen, typed, and without any library.
 
-This package needs the standard library only, because it is shipped to Spark's workers.
-Files carry these values as JSON (`files`); there an `Offset` or a `Count` is a decimal
-string, since JSON numbers lose integers above 2^53.
+This package needs the standard library only, because it is shipped to Spark's workers. Files carry these values as JSON
+(`files`); there an `Offset` or a `Count` is a decimal string, because JSON numbers lose integers above 2^53.
 
 Everything called an offset is a position: the **next record to read**.
 """

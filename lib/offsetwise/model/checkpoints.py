@@ -1,4 +1,4 @@
-"""What a streaming job's checkpoint says."""
+"""The content of a streaming job's checkpoint."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class SourcePosition(OfPartition):
     topic: str
     partition: int
     offset: AnyPosition
-    """Where reading continues: end of the last committed batch, initial offset if there is none."""
+    """Where reading continues: the end of the last committed batch, or the initial offset if there is none."""
     planned_offset: AnyPosition | None = None
-    """The end of the batch that will run again; None where no batch is pending."""
+    """The end of the batch that will run again; None if no batch is pending."""
 
 
 NOWHERE: Final = "none"
-"""What stands for the start of a partition that is assigned and that no reader keeps: a restore does not read it."""
+"""The start of a partition that is assigned and that no reader keeps: a restore does not read it."""
 BOUNDED: Final = ", bounded"
-"""What follows a start in `CheckpointSource.raw` where the partition is read to an end on its cluster."""
+"""The suffix of a start in `CheckpointSource.raw` if the partition is bounded on its cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class MarkedPosition(OfPartition):
     topic: str
     partition: int
     starts_at: str
-    """`earliest`, `latest`, `committed` (the group's offset), `initializer` (whatever the job's code says), or
+    """`earliest`, `latest`, `committed` (the group's offset), `initializer` (decided by the job's code), or
     `NOWHERE`."""
 
 
@@ -47,42 +47,40 @@ class ShardPosition:
     """Where one shard of a source stands in a checkpoint, of a stream that has shards instead of partitions."""
 
     stream: str | None
-    """Its name or ARN, as the checkpoint says it; None where it names none."""
+    """Its name or ARN, as in the checkpoint; None if that has none."""
     shard: str
     position: AnyPosition
-    """Where reading continues, in the stream's own sense."""
+    """Where reading continues, in the stream's own terms."""
     planned_position: AnyPosition | None = None
-    """The end of the batch that will run again; None where no batch is pending, or its end is not recorded."""
+    """The end of the batch that will run again; None if no batch is pending, or its end is not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSource:
-    """One source of a streaming job, in the order of its checkpoint."""
-
     index: int
     id: str
-    """Spark: the position as text or, in a v2 offset log, the name of the source. Flink: the uid or, where there is
-    none or it could not stand in a plan, the operator's id."""
+    """Spark: the position as text or, in a v2 offset log, the name of the source. Flink: the uid or, if there is none
+    or it is not allowed in a plan, the operator's id."""
     kind: str
-    """`kafka`, `dynamic-kafka` (Flink, several clusters), one of another stream (`ports.stream.Spec.kinds`), or
-    `other`: its offsets are not read."""
+    """`kafka`, `dynamic-kafka` (Flink, several clusters), a kind of another stream (`ports.stream.Spec.kinds`), or
+    `other`, whose offsets are not read."""
     positions: tuple[SourcePosition, ...] = ()
     raw: str | None = None
-    """The offset text as found, for sources of other kinds; None for a source without an offset yet. Of `cluster`'s
-    source, the positions on its other clusters."""
+    """The unparsed offset text, for sources of other kinds; None for a source without an offset yet. For a source with
+    `cluster`, the positions on its other clusters."""
     marked: tuple[MarkedPosition, ...] = ()
     """Partitions without an offset."""
     shards: tuple[ShardPosition, ...] = ()
-    """Of a stream that has shards: every one that is named. In files they stand in `positions`."""
+    """All shards in the checkpoint, for a stream that has shards. In files they are in `positions`."""
     ranges: tuple[ShardRange, ...] = ()
-    """Which hash keys its shards take, as far as the checkpoint keeps that. Not written if empty."""
+    """The hash key ranges of its shards, as far as the checkpoint has them. Not written if empty."""
     cluster: str | None = None
-    """Of a DynamicKafkaSource, the one of its clusters that its positions are on, as `job.dynamic_cluster` states it.
-    Not written without one."""
+    """For a DynamicKafkaSource, the cluster of its positions, as stated by `job.dynamic_cluster`. Not written if
+    null."""
 
     @property
     def undecided(self) -> tuple[MarkedPosition, ...]:
-        """Those of `marked` that a restore reads; where from is chosen then."""
+        """The positions in `marked` that a restore reads, from a start that is chosen then."""
         return tuple(position for position in self.marked if position.starts_at != NOWHERE)
 
 
@@ -101,7 +99,7 @@ class TopicOffsets:
 
 
 def offsets_by_partition(topics: Iterable[TopicOffsets]) -> dict[TopicPartition, Offset]:
-    """Return the offset of each partition, in the order in which they stand there."""
+    """Return the offset of each partition, in the order of `topics`."""
     return {
         TopicPartition(topic.topic, partition): offset
         for topic in topics
@@ -126,7 +124,7 @@ class Batch:
     committed: bool
     sources: tuple[BatchSource, ...]
     timestamp_ms: int | None = None
-    """When the batch was planned (wall clock of the driver), None where the log does not say."""
+    """When the batch was planned (wall clock of the driver); None if the log has no time."""
     watermark_ms: int | None = None
 
 
@@ -138,15 +136,15 @@ class Transaction:
     """The operator's id."""
     transactional_id: str
     producer_id: Count | None
-    """None where only the writer names it."""
+    """None if only the writer's state names the transaction."""
     epoch: int | None
     checkpoint_id: int
     state: str
-    """`received`, `retry`, `failed`, `committed` as the committer says, or `precommitted` as the writer does."""
+    """The committer's `received`, `retry`, `failed` or `committed`, or the writer's `precommitted`."""
     schema: str | None
     """`v1`: a restore resumes the producer. `FLIP-319`: it completes what the broker has prepared (KIP-939)."""
     strategy: NamingStrategy | None = None
-    """None where the writer's state does not say, as before connector 4.0."""
+    """None if the writer's state does not record it, as before connector 4.0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +154,7 @@ class RetainedCheckpoint:
     uri: str
     id: int
     written_ms: int | None
-    """None where the file system tells no times."""
+    """None if the file system has no times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,23 +176,23 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """What one engine keeps in a checkpoint beside its positions.
+    """The content of a checkpoint besides its positions, by engine.
 
-    Each engine has its own fields in a class of its own (`engines.engine.Engine.details`). Here is what every stage may
-    ask of any of them, with the answers of an engine that has nothing of the kind.
+    Each engine has a subclass with its own fields (`engines.engine.Engine.details`). This class has the properties that
+    all stages use, with the values for an engine that has nothing of the kind.
     """
 
     begins_by_setting: ClassVar[bool] = False
-    """Whether a setting of the job's client, `auto.offset.reset`, says where it begins in a partition that it has no
-    position for; the engine has no rule of its own then."""
+    """Whether `auto.offset.reset` of the job's client decides where it begins in a partition without a position; the
+    engine then has no rule of its own."""
 
     @property
     def progress(self) -> JobProgress:
         """How far the job had come, in the steps that its engine counts."""
         return JobProgress()
 
-    def planned_ms(self, step: int | None) -> int | None:  # noqa: ARG002 - as of every engine
-        """Return when a step was planned, epoch ms; None where it is not known."""
+    def planned_ms(self, step: int | None) -> int | None:  # noqa: ARG002 - the signature of every engine
+        """Return when a step was planned, epoch ms; None if unknown."""
         return None
 
     @property
@@ -204,17 +202,17 @@ class Details:
 
     @property
     def transactions(self) -> tuple[Transaction, ...]:
-        """Kafka transactions of the job's sinks that it holds open."""
+        """The Kafka transactions of the job's sinks that it holds open."""
         return ()
 
     @property
     def checkpoint_id(self) -> int | None:
-        """The number that the engine gave the checkpoint; None of an engine that does not number them."""
+        """The number that the engine gave the checkpoint; None if it does not number them."""
         return None
 
     @property
     def aligned(self) -> bool | None:
-        """False where it holds records in flight, read before its positions; None of an engine that never does."""
+        """False if it holds in-flight records, read before its positions; None if the engine never does that."""
         return None
 
     @property
@@ -224,64 +222,64 @@ class Details:
 
     @property
     def written_ms(self) -> int | None:
-        """When it was written last; None where its files do not say."""
+        """When it was last written, epoch ms; None if its files have no times."""
         return None
 
     def processed(self, position: AnyPosition) -> AnyPosition:
-        """Return what is processed for certain by a position, of an engine that writes the same one for several."""
+        """Return up to where records are certainly processed, if the engine writes one position for several."""
         return position
 
-    def recorded(self, at_ms: int) -> Self:  # noqa: ARG002 - as of every engine
-        """Return these with the time of a recording in the place of one that only the file system told."""
+    def recorded(self, at_ms: int) -> Self:  # noqa: ARG002 - the signature of every engine
+        """Return a copy with the time of a recording instead of a time that only the file system had."""
         return self
 
     @property
     def kind(self) -> str:
-        """What people call it: `checkpoint`, or `savepoint` for one that may end a job."""
+        """`checkpoint`, or `savepoint` for one that may end a job."""
         return "checkpoint"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What tells it from the others of its job, in few words, the first of which name it; plain text."""
+        """A few words that distinguish it from the job's other checkpoints, its name first; plain text."""
         return ()
 
     @property
     def last_written(self) -> str:
-        """What happened to it at `written_ms`, as the start of a sentence."""
+        """What happened to it at `written_ms`, as the beginning of a sentence."""
         return f"The {self.kind} was written"
 
     @property
     def stop(self) -> str:
-        """What stops the job so that it can be moved, as the start of a sentence."""
+        """How to stop the job for its move, as the beginning of a sentence."""
         return "Stop the job when its wave begins"
 
     @property
     def state_bytes(self) -> int:
-        """The size of the job's state."""
+        """The size of the job's state, in bytes."""
         return 0
 
     @property
     def stateful(self) -> bool | None:
-        """Whether the job keeps state beside its positions; None where the checkpoint does not tell."""
+        """Whether the job keeps state besides its positions; None if the checkpoint does not show it."""
         return None
 
     @property
     def has_watermark(self) -> bool:
-        """Whether it shows that the job works with a watermark. It never shows the watermark's delay."""
+        """Whether it shows that the job uses a watermark. It never shows the watermark's delay."""
         return False
 
     @property
     def transactional_id_prefixes(self) -> tuple[str, ...]:
-        """Of the job's Kafka sinks that write in transactions, sorted."""
+        """The transactional id prefixes of the job's Kafka sinks, sorted."""
         return ()
 
     @property
     def pooled_prefixes(self) -> tuple[str, ...]:
-        """Those of `transactional_id_prefixes` whose ids are used again, so that their numbers are no checkpoint's."""
+        """Those of `transactional_id_prefixes` whose ids are reused, so that their numbers are not checkpoint ids."""
         return ()
 
     def without_pending(self) -> Details:
-        """Return what holds of a job that is taken back to the end of an earlier batch: none runs again."""
+        """Return the details of the job after it went back to the end of an earlier batch: none runs again."""
         return self
 
 
@@ -295,19 +293,19 @@ class Checkpoint:
     uri: str
     engine: str
     job_id: str | None
-    """What the engine calls the job; None where it cannot be told."""
+    """The engine's id of the job; None if it is unknown."""
     restart: str
     """One sentence: where exactly the job would restart."""
     sources: tuple[CheckpointSource, ...] = ()
     problems: tuple[Problem, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
-    """(what, fingerprint) of everything that decides where the job restarts: of files the relative path and the
+    """(what, fingerprint) of everything that decides where the job restarts: for files the relative path and the
     SHA-256 in hex."""
     details: Details = Details()
     endpoint: str | None = None
-    """Where an object store's address was looked up, if the environment leads elsewhere than to the store's own."""
+    """The endpoint of an object store, if the environment names another one than the store's default."""
 
     @property
     def restart_planned_ms(self) -> int | None:
-        """When the step that ended at the restart's positions was planned, epoch ms; None where it is not known."""
+        """When the step that ended at the restart's positions was planned, epoch ms; None if unknown."""
         return self.details.planned_ms(self.details.progress.committed)

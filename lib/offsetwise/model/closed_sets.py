@@ -1,4 +1,4 @@
-"""The closed sets: every word that files, findings and screens may use for a thing."""
+"""The closed sets: all values that files, findings and screens may use for a property."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ class ApplicationEvidence(StrEnum):
     """What shows that a group is an application of Kafka Streams."""
 
     TYPE = "group-type"
-    """Its broker lists it as a streams group (KIP-1071)."""
+    """The broker lists it as a streams group (KIP-1071)."""
     ASSIGNOR = "assignor"
     """Its members use the assignor `stream`."""
     CLIENT_IDS = "client-ids"
-    """Its members have the client ids of the threads of Kafka Streams."""
+    """Its members have client ids of Kafka Streams threads."""
     METADATA = "commit-metadata"
-    """Its commits carry the metadata of Kafka Streams."""
+    """Its commits have the metadata of Kafka Streams."""
     REPARTITION = "repartition-offsets"
-    """It has committed offsets of a topic with its name and the ending `-repartition`."""
+    """It has committed offsets of a topic with its name and the suffix `-repartition`."""
 
 
 class Cluster(StrEnum):
@@ -46,9 +46,9 @@ class NamingStrategy(StrEnum):
     """How a Flink KafkaSink names its transactions, in Flink's words (`TransactionNamingStrategy`)."""
 
     INCREMENTING = "INCREMENTING"
-    """A name is used once: it ends with the number of a checkpoint."""
+    """A name is used once: it ends with the id of a checkpoint."""
     POOLING = "POOLING"
-    """Names are used again."""
+    """Names are reused."""
 
 
 class OffsetReset(StrEnum):
@@ -57,7 +57,7 @@ class OffsetReset(StrEnum):
     EARLIEST = "earliest"
     LATEST = "latest"
     NONE = "none"
-    """Nowhere: it fails."""
+    """None: the client fails."""
 
 
 class Writers(StrEnum):
@@ -80,7 +80,7 @@ class Exactness(StrEnum):
 
     @property
     def proven(self) -> bool:
-        """Whether the place itself was proven on records."""
+        """Whether records proved the position itself."""
         return self in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.PRESERVED)
 
 

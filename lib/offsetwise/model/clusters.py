@@ -1,4 +1,4 @@
-"""What one cluster said at one time, MirrorMaker's own topics included."""
+"""The state of one cluster at one time, including MirrorMaker's own topics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LogRange:
     hw: AnyPosition | None
 
     def end(self, isolation: IsolationLevel) -> Position | None:
-        """Return the offset up to which a job can read: the LSO with `read_committed`, else the HW."""
+        """Return the end of the log for a job: the LSO with `read_committed`, else the HW."""
         return self.lso if isolation is IsolationLevel.READ_COMMITTED else self.hw
 
 
@@ -38,7 +38,6 @@ class PartitionState:
 
     @property
     def log(self) -> LogRange:
-        """What it holds."""
         return LogRange(log_start=self.log_start, lso=self.lso, hw=self.hw)
 
 
@@ -47,15 +46,15 @@ class ShardRange:
     """Which hash keys one shard of a stream takes, and which shards it was made from."""
 
     partition: int
-    """Its number, which its id ends with."""
+    """Its number, with which its id ends."""
     low: HashKey
     """The first hash key."""
     high: HashKey
-    """The last one."""
+    """The last hash key."""
     parents: tuple[int, ...] = ()
-    """None of a first shard, one after a split, two after a merge."""
+    """Empty for a first shard, one after a split, two after a merge."""
     first: str | None = None
-    """The sequence number that it begins with; None where nobody said."""
+    """Its first sequence number; None if unknown."""
     closed: bool = False
     """Whether it takes no more records, because it was split or merged."""
 
@@ -69,15 +68,15 @@ class TopicState:
     """The topic id as Kafka prints it (base64); None on clusters without topic ids."""
     partitions: tuple[PartitionState, ...] = ()
     config: tuple[tuple[str, str], ...] = ()
-    """The configurations that matter (cleanup.policy, retention.ms, …), with defaults of the brokers, sorted by name;
-    empty where they were not read."""
+    """The relevant configurations (cleanup.policy, retention.ms, …), including brokers' defaults, sorted by name; empty
+    if they were not read."""
     error: str | None = None
     shards: tuple[ShardRange, ...] = ()
-    """Of a stream that has shards, each that is known. Not written if empty."""
+    """All known shards, for a stream that has shards. Not written if empty."""
 
     @property
     def cleanup(self) -> frozenset[str]:
-        """`cleanup.policy`: delete, compact or both; Kafka's default where it was not read."""
+        """`cleanup.policy`: delete, compact or both; Kafka's default if it was not read."""
         return frozenset(map(str.strip, dict(self.config).get("cleanup.policy", "delete").split(",")))
 
 
@@ -102,7 +101,6 @@ class Application:
 
     @property
     def internal_topics(self) -> tuple[str, ...]:
-        """The topics that it makes itself."""
         return (*self.changelogs, *self.repartitions)
 
 
@@ -120,36 +118,33 @@ class GroupState:
     offsets: tuple[GroupOffset, ...] = ()
     error: str | None = None
     start_offsets: tuple[GroupOffset, ...] = ()
-    """Of a share group, where it begins in each partition: what is below is finished. Not written if empty."""
+    """For a share group, the start offset of each partition: everything below is finished. Not written if empty."""
     application: Application | None = None
-    """Of an application of Kafka Streams. Not written if null."""
+    """For an application of Kafka Streams. Not written if null."""
     subscribed: bool | None = None
     """Whether consumers have subscribed with it, which Kafka keeps as its protocol type. A job that keeps its positions
-    elsewhere, such as one of Flink, only commits. Not written if null."""
+    elsewhere, such as a Flink job, only commits. Not written if null."""
 
     @property
     def commits(self) -> dict[TopicPartition, int]:
-        """The next record to read that it committed, by topic and partition."""
         return {offset.topic_partition: offset.offset for offset in self.offsets}
 
     @property
     def is_share_group(self) -> bool:
-        """Whether it has start offsets in place of commits."""
         return self.type == SHARE
 
     @property
     def positions(self) -> tuple[GroupOffset, ...]:
-        """Where it reads on in each partition: what it committed, or the start offsets of a share group."""
+        """Where it resumes in each partition: its commits, or the start offsets of a share group."""
         return self.offsets or self.start_offsets
 
     @property
     def internal_topics(self) -> tuple[str, ...]:
-        """The topics that an application of Kafka Streams makes itself; none of any other group."""
         return () if self.application is None else self.application.internal_topics
 
 
 def has_members(state: str | None) -> bool | None:
-    """Return whether a group has members, by its state in Kafka's words; None where that is not known."""
+    """Return whether a group in this state of Kafka has members; None if the state is unknown."""
     return None if state is None else state.casefold() not in {"empty", "dead"}
 
 
@@ -199,7 +194,7 @@ class MirrorTopic:
     undecodable: int = 0
     error: str | None = None
     newest_ms: int | None = None
-    """Kafka's timestamp of the newest record; None where there is none, or it was not read."""
+    """Kafka's timestamp of the newest record; None if there is none, or it was not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +203,9 @@ class MirrorState:
 
     topics: tuple[MirrorTopic, ...] = ()
     syncs: tuple[tuple[str, tuple[OffsetSync, ...]], ...] = ()
-    """Per offset-syncs topic (its name first): every retained sync in log order."""
+    """By offset-syncs topic (its name first): every retained sync in log order."""
     checkpoints: tuple[tuple[str, tuple[MirrorCheckpoint, ...]], ...] = ()
-    """Per checkpoints topic: the last checkpoint of every group and partition."""
+    """By checkpoints topic: the last checkpoint of every group and partition."""
     heartbeats: tuple[Heartbeat, ...] = ()
 
 
@@ -230,11 +225,9 @@ class Snapshot:
     problems: tuple[Problem, ...] = ()
 
     def group(self, name: str | None) -> GroupState | None:
-        """Return a consumer group; None where it was not asked for."""
         return next((group for group in self.groups if group.name == name), None)
 
     def partitions(self) -> dict[TopicPartition, PartitionState]:
-        """Return every partition by its name."""
         return {
             TopicPartition(topic.name, partition.partition): partition
             for topic in self.topics

@@ -1,4 +1,4 @@
-"""Positions beside both clusters: what becomes of each, and the evidence."""
+"""The comparison of positions with both clusters: the translation of each, and the evidence."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class RawReuse:
 
     verdict: RawVerdict
     skip: Count | None = None
-    """Unread records that would never be read; None where it was not counted."""
+    """Unread records that would never be read; None if they were not counted."""
     replay: Count | None = None
-    """Records that would be read twice; None where it was not counted."""
+    """Records that would be read twice; None if they were not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +43,11 @@ class CopiedRecord:
     """One record of a partition on the old cluster, and its copy."""
 
     old: AnyPosition
-    """The place before the record."""
+    """The position before the record."""
     new: AnyPosition
-    """The place before its copy."""
+    """The position before its copy."""
     identity: str
-    """Salted hash of either, hex."""
+    """The salted hash of the record, hex; its copy has the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +55,16 @@ class PartProof:
     """What one of several partitions on the old cluster proves of a place on the new one."""
 
     partition: int
-    """On the old cluster."""
+    """The partition on the old cluster."""
     before: CopiedRecord | None
-    """Its nearest record that the job has read and whose copy lies below the place; None without one."""
+    """The nearest record that the job has read and whose copy lies below the position; None if there is none."""
     after: CopiedRecord | None
-    """Its nearest record that the job has not read and whose copy lies above; None without one."""
+    """The nearest record that the job has not read and whose copy lies above; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """Where a position lies on the new cluster, of a stream that matches records in a way of its own."""
+    """A translated position on the new cluster, from a stream that matches records in its own way."""
 
     place: AnyPosition | None
     exactness: Exactness
@@ -75,7 +75,7 @@ class Translation:
     replay: Count | None = None
     skip: Count | None = None
     highest: AnyPosition | None = None
-    """Where it lies at most, if that is another place."""
+    """The upper bound of the position, if it differs from `place`."""
     foreign_below: Count | None = None
     counted: bool = False
     ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
@@ -85,7 +85,7 @@ class Translation:
     new_records_read: Count = 0
     salt: str = ""
     parts: tuple[PartProof, ...] = ()
-    """The records that enclose the place."""
+    """The records that enclose the position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +117,9 @@ class Candidate:
     lo: AnyPosition | None
     hi: AnyPosition | None
     said_by: str
-    """One sentence naming who says so, with its numbers."""
+    """One sentence with the source of the claim and its numbers."""
     guess: bool = False
-    """Only where to look first: unread records may lie below `lo`."""
+    """Whether it only shows where to look first: unread records may lie below `lo`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,21 +133,20 @@ class Evidence:
     neighbours: tuple[Neighbour, ...] = ()
     """Records around the position, in log order."""
     at_raw: tuple[Neighbour, ...] = ()
-    """Records around the raw number on the new cluster."""
+    """Records of the new cluster around the unchanged offset."""
     candidates: tuple[Candidate, ...] = ()
     anchors_before: int = 0
     anchors_after: int = 0
     old_records_read: Count = 0
     new_records_read: Count = 0
     identity: str = ""
-    """What the identity of a record was made of, e.g. `timestamp, key, value and headers`."""
+    """The components of a record's identity, e.g. `timestamp, key, value and headers`."""
     ignored_headers: tuple[str, ...] = ()
     schema_ids: tuple[tuple[int, int], ...] = ()
     """(old id, new id) of masked schema registry ids."""
     salt: str = ""
     parts: tuple[PartProof, ...] = ()
-    """Of a position in several partitions: the records of each that enclose the place. Not written where there is
-    none."""
+    """For a position in several partitions: the records of each that enclose the position. Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,30 +177,29 @@ class PartitionComparison(OfTwins):
     lag_old: Count | None
     lag_new: Count | None
     mirror_maker: Offset | None
-    """What MirrorMaker 2 itself would answer; None where it has no answer."""
+    """The answer of MirrorMaker 2 itself; None if it has none."""
     raw: RawReuse
     findings: tuple[str, ...]
     evidence: Evidence
     pending_equal: bool | None = None
-    """Whether the pending batch, both its ends proven, holds the same records on both clusters, read in full.
-    None where that is not known, or no batch is pending."""
+    """Whether the pending batch, both its ends proven, holds the same records on both clusters, read completely. None
+    if that is unknown, or no batch is pending."""
     end_evidence: Evidence | None = None
-    """Why the end of the pending batch is where it is; None where no batch is pending, or nothing was learnt."""
+    """The evidence for the end of the pending batch; None if no batch is pending, or nothing is known."""
     behind_old: Behind | None = None
-    """How far the position is behind in time, of a stream that tells it; None where it was not asked. Not written then,
-    as the next one."""
+    """How far the position is behind in time, if the stream reports it; None if it was not read. Not written if null,
+    like the next one."""
     behind_new: Behind | None = None
-    """The same at the place on the new cluster."""
+    """The same for the position on the new cluster."""
     behind_parts: tuple[PartBehind, ...] = ()
-    """Of an old position in several partitions: how far each part of it is behind that was asked. Not written where
-    there is none."""
+    """For an old position in several partitions: how far each part that was read is behind. Not written if empty."""
     aggregate: Count | None = None
-    """How many user records the record before `new_offset` packs together; None of a plain record, and where nobody
-    read it. Not written then."""
+    """How many user records the record before `new_offset` aggregates; None for a plain record, and if it was not read.
+    Not written if null."""
 
     @property
     def is_new(self) -> bool:
-        """Whether the job has no position, and begins at the start of the log without anybody's decision."""
+        """Whether the job has no position, and begins at the log start without a decision."""
         return self.old_offset is None and (self.new_offset is not None or self.new.log_start is None)
 
     @property
@@ -211,12 +209,12 @@ class PartitionComparison(OfTwins):
 
     @property
     def target_offset(self) -> Position | None:
-        """The same record on the new cluster; `new_offset` in files. None where it is not known."""
+        """The same record on the new cluster; `new_offset` in files. None if unknown."""
         return self.new_offset
 
     @property
     def place_there(self) -> AnyPosition | None:
-        """A position as the new cluster's stream has them; one of the old cluster where nothing of it is known."""
+        """A position of the new cluster's stream; one of the old cluster if none is known."""
         known = (self.new_offset, self.new.log_start, self.old_offset)
         return next((position for position in known if position is not None), None)
 
@@ -226,7 +224,7 @@ class BelongsTo:
     """Which cluster the positions were read from, and how we know."""
 
     cluster: Cluster | None
-    """None where it cannot be told."""
+    """None if it is unknown."""
     reason: str
 
 
@@ -251,9 +249,9 @@ class Summary:
     claimed: int
     unknown: int
     blocked: int
-    """Partitions with a finding that blocks."""
+    """Partitions with a blocking finding."""
     raw_wrong: int
-    """Partitions that would go wrong if the old number were used."""
+    """Partitions where the unchanged offset would be wrong."""
     raw_out_of_range: int
     raw_skip: Count
     raw_replay: Count
@@ -261,18 +259,18 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRead:
-    """What a service that a plan can write to had when the comparison was made."""
+    """The state of a service that a plan can write to, at the time of the comparison."""
 
     target: str
     """The target's registered name."""
     name: str
-    """What the migration file calls it."""
+    """The name in the migration file."""
     before: Mapping[str, str | int | None] | None
-    """As `TargetBefore` has it; None where nothing may be written to it as it is."""
+    """As in `TargetBefore`; None if it must not be written to."""
     problem: str = ""
-    """Why not, as sentences; empty where it may be."""
+    """Why not, as sentences; empty if it may be written to."""
     fix: str = ""
-    """What to do about that."""
+    """The remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,46 +291,46 @@ class Comparison(OfSubject):
     findings: tuple[Finding, ...]
     summary: Summary
     job: str | None = None
-    """`checkpoint NAME` or `group NAME` of the migration file, where several jobs were compared by one command."""
+    """`checkpoint NAME` or `group NAME` of the migration file, if one command compared several jobs."""
     made_from: str | None = None
-    """There too: SHA-256 of what it was made from, so that a later command knows whether it still holds."""
+    """In that case: the SHA-256 of its inputs, so that a later command can check whether it is still valid."""
     quota: QuotaUse | None = None
-    """What asking for `behind_old` and `behind_new` took; None where nobody asked. Not written then."""
+    """The quota used to read `behind_old` and `behind_new`; None if they were not read. Not written if null."""
     read_from: tuple[Snapshot, Snapshot] | None = field(default=None, compare=False, repr=False)
-    """The old and the new cluster as they were read for it; None where its file alone was read. No part of its file,
-    as the next one."""
+    """The snapshots of the old and the new cluster; None if only its file was read. Not part of its file, like the next
+    one."""
     services: tuple[ServiceRead, ...] = field(default=(), compare=False, repr=False)
-    """The services of the new cluster that a plan for it can write to, as they were read for it; none where nobody
-    asked. No part of its file either."""
+    """The state of the new cluster's services that a plan can write to; empty if it was not read. Not part of its
+    file."""
     from_files: bool = field(default=False, compare=False)
-    """Whether all of it was read from files, which whoever wrote them could change."""
+    """Whether all of it was read from files, which people can change."""
 
     @property
     def kept_in(self) -> Subject:
-        """What keeps the positions: the checkpoint by its URI, or the group."""
+        """The subject that keeps the positions: the checkpoint by its URI, or the group."""
         return self.kept_by(self.group)
 
     @property
     def begins_by_setting(self) -> bool:
-        """Whether a setting of the job's client says where it begins without a position; of a group it does."""
+        """Whether a setting of the job's client decides where it begins without a position; always for a group."""
         return self.checkpoint is None or self.checkpoint.details.begins_by_setting
 
     @property
     def snapshots(self) -> tuple[Snapshot, Snapshot]:
-        """The old and the new cluster as they were read for it.
+        """The snapshots of the old and the new cluster.
 
         Raises:
-            ValueError: Its file alone was read.
+            ValueError: Only its file was read.
         """
         if self.read_from is None:
             raise ValueError("Both snapshots that the comparison was made with: expected, found its file alone.")
         return self.read_from
 
     def __getitem__(self, partition: str) -> PartitionComparison:
-        """Return the row of a partition of the old cluster, as `orders-0`.
+        """Return the row of a partition of the old cluster, such as `orders-0`.
 
         Raises:
-            KeyError: No source reads it, or several do: look at `partitions`.
+            KeyError: No source or several sources read it: see `partitions`.
         """
         rows = [row for row in self.partitions if str(row.topic_partition) == partition]
         if len(rows) != 1:

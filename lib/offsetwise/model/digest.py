@@ -1,4 +1,4 @@
-"""A plan's digest: what an approval names."""
+"""The digest of a plan, which an approval names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transactions of a job's sinks that a plan ends, and what was seen of them when it was drafted."""
+"""The transactions of a job's sinks that a plan ends, and their state when it was drafted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Settlement(StrEnum):
     """How a plan ends a transaction."""
 
     COMMIT = "COMMIT"
-    """Its records become visible. It cannot be taken back."""
+    """Its records become visible. It cannot be undone."""
     ABORT = "ABORT"
-    """Its records are never visible. It cannot be taken back."""
+    """Its records never become visible. It cannot be undone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,9 @@ class OpenPartition(OfPartition):
     topic: str
     partition: int
     start_offset: Offset | None
-    """Its first record, where read_committed readers stop; None where it has written nothing there."""
+    """Its first record, where read_committed readers stop; None if it has written nothing there."""
     records: Count | None = None
-    """How many; None where they were not, or cannot be, counted."""
+    """The number of records; None if they were not, or cannot be, counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,25 +35,24 @@ class PlannedTransaction:
     """One transaction that a plan ends, by exactly this id, producer id and epoch."""
 
     transactional_id: str | None
-    """None for one that hangs: only its partition knows it, and markers end it there."""
+    """None for a hanging one: only its partition knows it, and markers end it there."""
     producer_id: Count
     epoch: int
     decision: Settlement
     version: int | None
-    """Of the EndTxn request; None for one that hangs."""
+    """The version of the EndTxn request; None for a hanging one."""
     partitions: tuple[OpenPartition, ...]
     deadline: Time | None
-    """When the broker aborts it by itself, up to 10 s later; ISO 8601, UTC. None where it never does."""
+    """When the broker aborts it, up to 10 s later; ISO 8601, UTC. None if it never does."""
     reason: str
-    """A sentence or more."""
+    """One sentence or more."""
     by: str | None = None
-    """Who decided where nothing explained it; as recorded, not believed."""
+    """Who decided if nothing explained it; as recorded, not verified."""
     coordinator_epoch: int | None = None
-    """Of the markers that end one that hangs; None for every other."""
+    """The coordinator epoch of the markers that end a hanging one; None for all others."""
 
     @property
     def name(self) -> str:
-        """Name it for people."""
         of = "A hanging transaction" if self.transactional_id is None else self.transactional_id
         return f"{of} (producer {self.producer_id}, epoch {self.epoch})"
 
@@ -66,11 +65,11 @@ class SeenTransaction:
     producer_id: Count | None
     epoch: int | None
     state: str | None
-    """Kafka's word; None where the cluster has no such id."""
+    """Kafka's state; None if the cluster has no such id."""
     decision: str
-    """What is to become of it; see `offsetwise.transactions`."""
+    """The decision about it; see `offsetwise.transactions`."""
     partitions: tuple[OpenPartition, ...]
-    """What it held open."""
+    """The partitions that it held open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +77,10 @@ class SinkRequirement:
     """The cluster that the job's sinks write to, which must still be the same one and say the same."""
 
     name: str
-    """What the migration file calls it."""
+    """The name in the migration file."""
     cluster_id: str
     states: tuple[SeenTransaction, ...]
-    """Of all transactions that are held or open, or speak against a start; what is over and not held is left out."""
+    """All transactions that are held or open, or are objections to a start; ended ones that are not held are left
+    out."""
     topics: tuple[str, ...] = ()
-    """That were looked at beside those that open transactions name."""
+    """Topics that were searched besides those that open transactions name."""

@@ -1,4 +1,4 @@
-"""What is wrong or worth knowing, with stable codes."""
+"""Problems and facts worth knowing, with stable codes."""
 
 from __future__ import annotations
 
@@ -32,5 +32,4 @@ class Finding:
 
     @property
     def topic_partition(self) -> TopicPartition | None:
-        """The partition; None where it is about more than one."""
         return None if self.topic is None or self.partition is None else TopicPartition(self.topic, self.partition)

@@ -1,4 +1,4 @@
-"""The conditions of a start, what an unedited one would do, and how far the old logs are copied."""
+"""The conditions of a start, the effect of an unedited one, and how far the old logs are copied."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class CutoverState(StrEnum):
     """How far a partition has come. The states follow each other in this order."""
 
     OPEN = "OPEN"
-    """Its old log grows, or nobody knows whether it does."""
+    """Its old log grows, or that is unknown."""
     DRAINING = "DRAINING"
-    """Its old log stands still, not yet for the stated time; or a transaction is open there."""
+    """Its old log has not grown, but for less than the stated time; or a transaction is open there."""
     FROZEN = "FROZEN"
-    """Its old log has stood still for the stated time."""
+    """Its old log has not grown for the stated time."""
     COPIED = "COPIED"
-    """And every record of it is on the new cluster."""
+    """In addition, every record of it is on the new cluster."""
 
     def reaches(self, other: CutoverState) -> bool:
         """Return whether a partition in this state has come at least as far as one in another state.
@@ -66,11 +66,11 @@ class CutoverState(StrEnum):
 CUTOVER_CONDITIONS: Final[Mapping[str, CutoverState]] = MappingProxyType(
     {state.lower(): state for state in (CutoverState.FROZEN, CutoverState.COPIED)}
 )
-"""What a plan may require of the cutover, in the order in which a plan has them."""
+"""What a plan may require of the cutover, in the order in which plans list it."""
 MIN_STILL_FOR_MS: Final = 1_000
-"""Two looks show no shorter time."""
+"""Two observations cannot show a shorter time."""
 MAX_STILL_FOR_MS: Final = 24 * 3_600_000
-"""The longest time that `apply` watches the old logs for."""
+"""The longest time for which `apply` watches the old logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class CutoverRequirement:
     states: tuple[str, ...]
     """Keys of `CUTOVER_CONDITIONS`, in their order."""
     still_for_ms: int
-    """How long the logs of the plan's topics on the old cluster must have stood still."""
+    """How long the logs of the plan's topics on the old cluster must not have grown."""
 
     @property
     def goal(self) -> CutoverState:
@@ -89,7 +89,7 @@ class CutoverRequirement:
 
     @property
     def objection(self) -> tuple[str, str] | None:
-        """What is expected of it and what was found, as parts of a sentence; None where it can be looked at."""
+        """The expected and the actual value, as parts of a sentence; None if the requirement is valid."""
         known = tuple(state for state in CUTOVER_CONDITIONS if state in self.states)
         if not known or self.states != known:
             return f"the old logs required to be {' or '.join(CUTOVER_CONDITIONS)}", repr(", ".join(self.states)[:80])
@@ -104,7 +104,7 @@ class LogWriter:
 
     producer_id: Count
     last_timestamp_ms: TimeMs | None
-    """Of its newest record there, as the producer dated it."""
+    """The producer's timestamp of its newest record there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,17 +118,17 @@ class CutoverPartition(OfTwins):
     told: str
     """Why it is in this state, in one sentence with its numbers."""
     end: Offset | None
-    """The high watermark of the newest look; None where nobody told it."""
+    """The high watermark at the newest observation; None if unknown."""
     stable: Offset | None
-    """The last stable offset of the newest look."""
+    """The last stable offset at the newest observation."""
     grown: Count
-    """By how many offsets the end moved since the first look."""
+    """By how many offsets the end has risen since the first observation."""
     moved_ms: TimeMs | None
-    """When a look first found the present end behind another one, epoch ms; None where it has not moved."""
+    """When an observation first showed the present end after another one, epoch ms; None if it has not moved."""
     still_ms: int
-    """For how long looks have found the present end."""
+    """For how long observations have shown the present end."""
     writers: tuple[LogWriter, ...] = ()
-    """Who wrote what was last seen to arrive, as far as the leader tells."""
+    """The producers of the last records that arrived, as far as the leader knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class LateCommit(OfPartition):
     topic: str
     partition: int
     planned: Offset | None
-    """What was committed when the plan was drafted; None for nothing."""
+    """The commit when the plan was drafted; None if there was none."""
     committed: Offset
 
 
@@ -148,16 +148,16 @@ class Cutover:
 
     migration: str
     plan: str | None
-    """The digest of the plan whose topics these are, and whose group's commits were compared."""
+    """The digest of the plan with these topics, whose group's commits were compared."""
     began_at: Time
-    """When the first look was taken."""
+    """When the first observation was made."""
     taken_at: Time
-    """When the newest one was."""
+    """When the newest observation was made."""
     looks_taken: int
     still_for_ms: int
-    """How long a log has to stand still."""
+    """How long a log must not have grown."""
     state: CutoverState
-    """That of the partition that is furthest behind."""
+    """The state of the partition that is furthest behind."""
     old: ClusterRef
     new: ClusterRef
     partitions: tuple[CutoverPartition, ...]

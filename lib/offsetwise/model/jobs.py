@@ -1,4 +1,4 @@
-"""Many jobs of one migration: compared at once, and how far each has come."""
+"""The jobs of one migration: compared together, and the state of each."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class UnreadJob:
     error: str
     """The kind of error."""
     problem: str
-    """What was expected and found, and the effect."""
+    """The expected and actual values, and the effect."""
     fix: str
-    """The next thing to do."""
+    """The next step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,11 @@ class ComparedJob:
     """Its name in the migration file."""
     group: str | None
     file: str | None
-    """Of its comparison, beside this file; None for a job that could not be compared."""
+    """The file of its comparison, in the folder of this file; None for a job that could not be compared."""
     taken_at: Time | None
     """When the new cluster was read for it."""
     reused: bool
-    """Whether the comparison was made by an earlier command, and still held."""
+    """Whether the comparison comes from an earlier command, and was still valid."""
     summary: Summary | None
     findings: tuple[str, ...]
     """The codes of its findings, each once."""
@@ -48,14 +48,14 @@ class FleetComparison:
     migration: str
     written_at: Time
     old: ClusterRef | None
-    """None where no job could be compared."""
+    """None if no job could be compared."""
     new: ClusterRef | None
     jobs: tuple[ComparedJob, ...]
     """In the order of the migration file."""
     unread: int
-    """Jobs that could not be compared."""
+    """How many jobs could not be compared."""
     summary: Summary
-    """Of all other jobs together: a partition that two of them read counts twice."""
+    """The sum over all other jobs: a partition that two of them read counts twice."""
 
 
 class JobState(StrEnum):
@@ -66,33 +66,33 @@ class JobState(StrEnum):
     RUNNING = "RUNNING"
     """It moves its positions on the old cluster."""
     STOPPED = "STOPPED"
-    """It does not."""
+    """It does not move its positions."""
     MIRRORED = "MIRRORED"
-    """Every record of its old logs, which stand still, is on the new cluster."""
+    """Its old logs do not grow, and every record of them is on the new cluster."""
     COMPARED = "COMPARED"
     """Its present positions have been compared, and every one is proven."""
     PLANNED = "PLANNED"
-    """A plan is drafted, and what it requires still holds."""
+    """A plan is drafted, and its requirements still hold."""
     APPROVED = "APPROVED"
-    """As many people as are required have approved that plan."""
+    """The required number of people have approved that plan."""
     APPLIED = "APPLIED"
-    """The plan is written, and what it wrote stands as planned."""
+    """The plan is written, and its targets are as planned."""
     STARTED = "STARTED"
-    """The job began at the planned positions, as far as what it writes shows that."""
+    """The job began at the planned positions, as far as its output shows."""
     CAUGHT_UP = "CAUGHT_UP"
-    """It has no more left to read than when it was moved."""
+    """It has no more records to read than when it was moved."""
     BLOCKED = "BLOCKED"
-    """Something has to be done first."""
+    """Something must be done first."""
     STALE = "STALE"
-    """What its plan requires holds no longer."""
+    """The requirements of its plan hold no longer."""
     DIFFERENT = "DIFFERENT"
-    """Something else than the plan stands at a target, or the job began elsewhere."""
+    """A target differs from the plan, or the job began elsewhere."""
     ROLLED_BACK = "ROLLED_BACK"
-    """What the plan wrote has been taken back."""
+    """The plan's changes have been rolled back."""
 
     @property
     def is_on_its_way(self) -> bool:
-        """Whether it is one of those that follow one another, from READY to CAUGHT_UP."""
+        """Whether it is one of the consecutive states from READY to CAUGHT_UP."""
         return self not in (JobState.BLOCKED, JobState.STALE, JobState.DIFFERENT, JobState.ROLLED_BACK)
 
 
@@ -103,24 +103,24 @@ class JobStatus:
     job: str
     """`checkpoint NAME` or `group NAME`."""
     wave: str | None
-    """The first wave that names it; None where none does."""
+    """The first wave that names it; None if none does."""
     state: JobState
     since_ms: int | None
-    """Since when, as far as the evidence says, epoch ms; None where it does not."""
+    """Since when, by the evidence, epoch ms; None if unknown."""
     age_ms: int
-    """How old the evidence was when the status was taken; 0 where it was read for it."""
+    """The age of the evidence when the status was taken; 0 if it was read for it."""
     evidence: str
-    """What shows the state, in one or two sentences."""
+    """The evidence for the state, in one or two sentences."""
     next: str | None
-    """What leads on: a command, or a sentence; None where there is nothing left to do."""
+    """The next step: a command, or a sentence; None if there is none."""
     waits_for: tuple[str, ...] = ()
-    """What its wave waits for, in a sentence each."""
+    """The conditions that its wave waits for, a sentence each."""
     lag: Count | None = None
-    """Records of the new cluster that it has left to read, once it is moved; None where that is not known."""
+    """How many records it has to read on the new cluster, once it is moved; None if unknown."""
     old_lag: Count | None = None
-    """Records of the old cluster that it has left to read, until it is moved; None where that is not known."""
+    """How many records it has to read on the old cluster, until it is moved; None if unknown."""
     stopped_ms: int | None = None
-    """When it moved its positions on the old cluster last, epoch ms; None while it runs, or where it is not known."""
+    """When it last moved its positions on the old cluster, epoch ms; None while it runs, or if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class WaveStatus:
     not_before_ms: int | None
     window_ms: int | None
     waits_for: tuple[str, ...]
-    """What it waits for, in a sentence each; empty where it may begin, or has."""
+    """The conditions that it waits for, a sentence each; empty if it may begin, or has begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class Status:
     migration: str
     taken_at: Time
     jobs: tuple[JobStatus, ...]
-    """In the order of their waves; those of no wave last."""
+    """In the order of their waves; those without a wave last."""
     waves: tuple[WaveStatus, ...]
     """In the order in which they begin."""
     findings: tuple[Finding, ...]
@@ -151,12 +151,10 @@ class Status:
 
     @property
     def is_done(self) -> bool:
-        """Whether every job has caught up."""
         return all(job.state is JobState.CAUGHT_UP for job in self.jobs)
 
     @property
     def is_different(self) -> bool:
-        """Whether something else than its plan stands at the target of a job."""
         return any(job.state is JobState.DIFFERENT for job in self.jobs)
 
 
@@ -167,7 +165,7 @@ class PlanOfSet:
     job: str
     """`checkpoint NAME` or `group NAME`, as in the migration file."""
     file: str
-    """The name of the plan's file, beside the file of the set."""
+    """The name of the plan's file, in the folder of the set's file."""
     digest: str
     """The SHA-256 of that file, hex."""
 
@@ -181,9 +179,9 @@ class RefusedJob:
     error: str
     """The kind of error."""
     problem: str
-    """What was expected and found, and the effect."""
+    """The expected and actual values, and the effect."""
     fix: str
-    """The next thing to do."""
+    """The next step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +190,8 @@ class PlanSet:
 
     migration: str
     wave: str | None
-    """The wave of the migration file whose jobs these are; None where they were chosen otherwise."""
+    """The wave of these jobs in the migration file; None if they were chosen otherwise."""
     plans: tuple[PlanOfSet, ...]
     """In the order in which they are applied."""
     refused: tuple[RefusedJob, ...]
-    """Jobs that were asked for and could not be planned. An approval of the set says nothing about them."""
+    """Jobs that were requested and could not be planned. An approval of the set does not cover them."""

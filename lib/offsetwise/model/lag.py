@@ -1,4 +1,4 @@
-"""What was seen of one subject's lag at one moment, on both clusters. None is unread or unknown, never 0."""
+"""The lag of one subject at one moment, on both clusters. None means unread or unknown, never 0."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LagPart(StrEnum):
     OLD = "old"
     NEW = "new"
     POSITIONS = "positions"
-    """The checkpoint's or the group's positions."""
+    """The positions of the checkpoint or group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class SampledCluster:
     name: str
     cluster_id: str | None
     read_at_ms: int | None
-    """When reading it began; None where it could not be read."""
+    """When reading it began; None if it could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class LagPartition(OfTwins):
     position: AnyPosition | None
     """The subject's next record on the old cluster."""
     new_position: AnyPosition | None
-    """Its place on the new cluster, as well as `method` and `exactness` say."""
+    """Its position on the new cluster, as exact as `method` and `exactness` say."""
     method: Method
     exactness: Exactness
     old: LogRange
@@ -68,25 +68,21 @@ class LagPartition(OfTwins):
     groups: tuple[GroupPosition, ...] = ()
     """In the order of the sample's `groups`."""
     behind_old: Behind | None = None
-    """How far the position is behind in time, of a stream that tells it. Not written if None, as the next one."""
+    """How far the position is behind in time, if the stream reports it. Not written if null, like the next one."""
     behind_new: Behind | None = None
-    """The same at the place on the new cluster."""
+    """The same for the position on the new cluster."""
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What tells it from the subject's other partitions."""
         return self.source, self.topic, self.partition
 
     def log(self, side: Cluster) -> LogRange:
-        """Return the log on one cluster."""
         return self.old if side is Cluster.OLD else self.new
 
     def position_on(self, side: Cluster) -> Position | None:
-        """Return the subject's next record on one cluster."""
         return self.position if side is Cluster.OLD else self.new_position
 
     def time_lag_on(self, side: Cluster) -> Behind | None:
-        """Return how far the subject is behind in time on one cluster."""
         return self.behind_old if side is Cluster.OLD else self.behind_new
 
 
@@ -101,25 +97,24 @@ class LagSample:
     taken_at_ms: int
     """When reading began."""
     interval_ms: int | None
-    """How far apart samples are meant to be; None for a single one."""
+    """The intended interval of samples; None for a single one."""
     sampled_by: str
     isolation_level: IsolationLevel
-    """Which end of the log the job can read up to: the LSO with `read_committed`, else the HW."""
+    """Decides up to where the job can read: the LSO with `read_committed`, else the HW."""
     old: SampledCluster
     new: SampledCluster
     batch: int | None = None
     """The last committed batch of the checkpoint."""
     heartbeat_ms: int | None = None
-    """The newest heartbeat of the mirror's flow; None where there is none."""
+    """The newest heartbeat of the mirror's flow; None if there is none."""
     groups: tuple[str, ...] = ()
     partitions: tuple[LagPartition, ...] = ()
     """By source, topic and partition."""
     missing: tuple[MissingPart, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """What the readers of both clusters found wrong."""
+    """The problems that the readers of both clusters reported."""
     quota: QuotaUse | None = None
-    """What asking for times took; None where nobody asked. Not written then."""
+    """The quota used to read times; None if they were not read. Not written if null."""
 
     def cluster(self, side: Cluster) -> SampledCluster:
-        """Return one of the two clusters."""
         return self.old if side is Cluster.OLD else self.new

@@ -1,4 +1,4 @@
-"""What every other value is made of: offsets and counts that files carry as decimal strings."""
+"""The basic types: offsets, counts and times that files carry as strings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from offsetwise.position import Position
 
 _FIRST_YEAR: Final = 1970
 IN_FILES_FIRST: Final = "offsetwise_in_files_first"
-"""Marks a choice of which files have the first only."""
+"""Marks a choice of schemas of which files use only the first."""
 _SPELLED: Final = "(0|-?[1-9][0-9]{0,18})"
 
 
 class DecimalString:
     """Marks an integer that files carry as a decimal string.
 
-    Pydantic asks for the schema below when it reads or writes a file; nothing else looks at it.
+    Pydantic calls the methods below when it reads or writes a file; nothing else uses them.
     """
 
     spelled: ClassVar[str] = _SPELLED
@@ -24,14 +24,14 @@ class DecimalString:
     most: ClassVar[int] = 2**63 - 1
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Accept decimal strings inside the bounds, each number in one spelling only, and write them.
+        """Accept decimal strings within the bounds, in the one canonical spelling, and write them.
 
-        Spark's workers, which have no pydantic, answer in plain integers: they are accepted too. `files` takes the
-        first choice only.
+        Spark's workers, which have no pydantic, return plain integers: these are accepted too. `files` uses the first
+        choice only.
         """
         from pydantic_core import core_schema  # noqa: PLC0415 - Spark's workers do not have it
 
-        # Both are pydantic's own, without a call of Python for each of a plan's many numbers.
+        # Both are pydantic's own schemas, without a Python call for each of a plan's many numbers.
         spelled = core_schema.custom_error_schema(
             core_schema.str_schema(strict=True, pattern=f"^{self.spelled}$"),
             custom_error_type="decimal_string",
@@ -47,7 +47,6 @@ class DecimalString:
         )
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, str]:
-        """Describe the decimal string to JSON Schema."""
         return {"type": "string", "pattern": f"^{self.spelled}$"}
 
 
@@ -68,7 +67,7 @@ class TimeString(DecimalString):
 
 
 class PositionText(DecimalString):
-    """Marks a position that files carry as its text: of Kafka a decimal string; see `DecimalString`."""
+    """Marks a position that files carry as its text, for Kafka a decimal string; see `DecimalString`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Accept the texts of every stream that is registered when a file is read."""
@@ -99,7 +98,6 @@ class PositionText(DecimalString):
         return number | {"choices": [text, plain]}
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, str]:
-        """Describe the texts to JSON Schema."""
         from offsetwise.registry import position_parsers  # noqa: PLC0415 - as above
 
         return {"type": "string"} if position_parsers() else super().__get_pydantic_json_schema__(schema, handler)
@@ -109,23 +107,23 @@ Offset = Annotated[int, DecimalString()]
 """The next record to read of a Kafka partition, int64."""
 
 AnyPosition = Annotated[Position, PositionText()]
-"""The next record to read, of whatever stream."""
+"""The next record to read, of any stream."""
 
 Count = Annotated[int, DecimalString()]
 """A number of records."""
 
 TimeMs = Annotated[int, TimeString()]
-"""Milliseconds since the epoch, of the years 1970 to 9999."""
+"""Milliseconds since the epoch, in the years 1970 to 9999."""
 
 HashKey = Annotated[int, HashKeyString()]
-"""Where a partition key lies, 0 to 2^128 - 1."""
+"""The hash of a partition key, 0 to 2^128 - 1."""
 
 
 class IsoTime:
     """Marks a time that files carry in ISO 8601; see `DecimalString`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Accept the years 1970 to 9999, of UTC: everything that shows a time can show these."""
+        """Accept the years 1970 to 9999 in UTC: every display can show these."""
         from pydantic_core import core_schema  # noqa: PLC0415 - Spark's workers do not have it
 
         def check(value: str) -> str:
@@ -150,7 +148,7 @@ def time_of(at: datetime) -> Time:
 
 
 def epoch_ms(time: Time) -> int:
-    """Return the milliseconds since the epoch of a time that a file carries."""
+    """Return the milliseconds since the epoch of a time from a file."""
     return int(datetime.fromisoformat(time).timestamp() * 1000)
 
 

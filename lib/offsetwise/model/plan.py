@@ -1,6 +1,6 @@
 """A plan: what to write, why it is right, and what must still hold when it is written.
 
-A plan is never changed: its digest is the SHA-256 of the exact bytes of its file, and an approval names that digest.
+A plan never changes: its digest is the SHA-256 of the exact bytes of its file, and an approval names that digest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from offsetwise.model.subjects import OfSubject
 
 
 class RegisteredTarget:
-    """Marks a text that names a registered target. A file with another one is refused."""
+    """Marks a text that names a registered target. A file with another name is rejected."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Accept the names that are registered when a file is read."""
@@ -53,8 +53,7 @@ class RegisteredTarget:
             metadata={"pydantic_js_functions": [self._described]},
         )
 
-    def _described(self, schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ARG002 - as pydantic calls it
-        """Describe the names to JSON Schema."""
+    def _described(self, schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ARG002 - pydantic's signature
         from offsetwise.registry import TARGETS  # noqa: PLC0415 - as above
 
         message = "Where positions are written."
@@ -75,9 +74,9 @@ class Target:
 
 
 MAX_PARTITIONS: Final = 100_000
-"""Of one topic: a plan that says more was not drafted from a cluster."""
+"""The maximum of one topic: a plan with more was not drafted from a cluster."""
 MAX_PARALLELISM: Final = 1 << 15
-"""Of a Flink job: `KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM`."""
+"""The maximum of a Flink job: `KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +87,8 @@ class TopicRequirement:
     id: str | None
     partitions: int
     shards: tuple[ShardRange, ...] = ()
-    """Of a stream that has shards, as they are known when the plan is drafted: what is written takes hash ranges and
-    parents from here. Not written if empty."""
+    """For a stream that has shards, the shards when the plan is drafted: written positions take hash ranges and parents
+    from here. Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +110,7 @@ class CheckpointRequirement:
     last_planned_batch: int | None
     last_committed_batch: int | None
     files: tuple[tuple[str, str], ...]
-    """(relative path, SHA-256 in hex) of the offset files the positions were read from."""
+    """(relative path, SHA-256 in hex) of the offset files that the positions were read from."""
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> CheckpointRequirement:
@@ -128,14 +127,14 @@ class CheckpointRequirement:
 
     @property
     def progress(self) -> tuple[tuple[str, int | None], ...]:
-        """How far the job had come, as the engine counts it: each number with what people call it."""
+        """The progress of the job in the engine's counts: (name for people, number)."""
         return (
             ("last planned batch", self.last_planned_batch),
             ("last committed batch", self.last_committed_batch),
         )
 
     def moved(self, now: CheckpointRequirement) -> Iterator[tuple[str, int | None, int | None]]:
-        """Yield the numbers that are others now: what people call each, as it was, as it is."""
+        """Yield the numbers that have changed: (name for people, before, now)."""
         for (what, before), (_, after) in zip(self.progress, now.progress, strict=True):
             if before != after:
                 yield what, before, after
@@ -148,7 +147,7 @@ class GroupBefore:
     group: str
     state: str | None
     offsets: tuple[tuple[str, int, Offset], ...]
-    """(topic, partition, committed offset); a partition without a commit is not listed."""
+    """(topic, partition, committed offset); a partition without a commit is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,9 +156,9 @@ class TableBefore:
 
     table: str
     leases: tuple[tuple[str, AnyPosition], ...]
-    """(lease key, position); a lease that was not there is not listed."""
+    """(lease key, position); a lease that did not exist is missing."""
     absent: bool | None = None
-    """True where there was no such table. Not written if there was."""
+    """True if there was no such table. Not written if there was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +167,10 @@ class TargetBefore:
 
     target: Target
     before: Mapping[str, str | int | None]
-    """As the plug-in reads it: names that people understand, each with a text or a number; null where nothing was."""
+    """As the plug-in reads it: names that people understand, each with a text or a number; null for nothing."""
 
     @property
     def described(self) -> str:
-        """It as a part of a sentence."""
         return ", ".join(f"{key}: {'nothing' if value is None else value}" for key, value in self.before.items())
 
 
@@ -185,15 +183,15 @@ class Requirements(OfSubject):
     checkpoint: CheckpointRequirement | None
     groups: tuple[GroupBefore, ...] = ()
     old_group: GroupBefore | None = None
-    """The group on the old cluster that the positions were read from; None for a checkpoint's."""
+    """The group on the old cluster that the positions were read from; None for a checkpoint."""
     tables: tuple[TableBefore, ...] = ()
-    """The tables that are written to, where they could be read. Not written if empty."""
+    """The tables that are written to, as far as they could be read. Not written if empty."""
     targets: tuple[TargetBefore, ...] = ()
-    """What is at targets of plug-ins, which they alone understand. Not written if empty."""
+    """The state of targets of plug-ins, which only the plug-ins understand. Not written if empty."""
     sink: SinkRequirement | None = None
-    """The cluster of the job's sinks, where the plan ends transactions there. Not written if there is none."""
+    """The cluster of the job's sinks, if the plan ends transactions there. Not written if null."""
     cutover: CutoverRequirement | None = None
-    """How far the cutover must have come, where that is required. Not written if it is not."""
+    """The required state of the cutover. Not written if null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,11 +203,11 @@ class StatedJob:
     sink: str | None = None
     tolerates_replay: bool | None = None
     sink_rewound: bool | None = None
-    """Whether a person states that the sink is rewound with the job."""
+    """Whether a person states that the sink is taken back with the job."""
     dynamic_cluster: str | None = None
-    """The cluster of a DynamicKafkaSource whose positions are moved; None where it has none. Not written then."""
+    """The cluster of a DynamicKafkaSource whose positions are moved; None if it has none. Not written if null."""
     dynamic_servers: str | None = None
-    """The new cluster's `bootstrap.servers` in the state of that source. Not written without one."""
+    """The new cluster's `bootstrap.servers` in the state of that source. Not written if null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +229,7 @@ class Identity:
     issuer: str
     subject: str
     address: str | None = None
-    """A mail address, without case; None where the provider said none."""
+    """An e-mail address in lower case; None if the provider has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +240,7 @@ class MarkedTransaction:
     producer_id: Count
     epoch: int
     reason: str
-    """How it is known to be committed, or that this plan commits it before."""
+    """The evidence that it is committed, or that this plan commits it first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,13 +249,13 @@ class NewSavepoint:
 
     stream_arn: str
     uid: str | None = None
-    """Of the source. It and the others are for a savepoint that is made from positions alone."""
+    """The uid of the source. It and the following fields are for a savepoint that is created from positions alone."""
     parallelism: int | None = None
     max_parallelism: int | None = None
 
     @property
     def impossible(self) -> str | None:
-        """The parallelism that no Flink job has, as part of a sentence; None where it is possible or not stated."""
+        """A parallelism that no Flink job can have, as part of a sentence; None if it is possible or not stated."""
         parallelism, most = self.parallelism, self.max_parallelism
         if parallelism is None or most is None or 0 < parallelism <= most <= MAX_PARALLELISM:
             return None
@@ -272,14 +270,14 @@ class Plan:
     drafted_at: Time
     """ISO 8601, UTC."""
     author: str
-    """As recorded, not believed."""
+    """As recorded, not verified."""
     editors: tuple[str, ...]
-    """Everybody who edited an earlier version. None of them, nor the author, may approve."""
+    """Everybody who edited an earlier version. Neither they nor the author may approve."""
     strategy: str
-    """The field's word for how the job moves."""
+    """The name of the way in which the job moves, in the terms of the field."""
     targets: tuple[Target, ...]
     rewind_to: int | None
-    """The earlier batch that the job goes back to; None where it goes on."""
+    """The earlier batch that the job goes back to; None if it does not go back."""
     compared_at: Time
     """When the comparison was taken, ISO 8601, UTC."""
     isolation_level: IsolationLevel
@@ -294,41 +292,42 @@ class Plan:
     gives_up: tuple[str, ...]
     totals: PlanTotals
     dropped_batch: int | None = None
-    """The polluted batch that is left out of what is written; None where no batch is."""
+    """The polluted batch that is left out of the written checkpoint; None if there is none."""
     identities: tuple[Identity, ...] = ()
-    """Of the author and the editors: those whom an identity provider signed in at the console. Not written if empty."""
+    """Those of the author and the editors whom an identity provider signed in at the console. Not written if empty."""
     marks: tuple[MarkedTransaction, ...] = ()
-    """What the copy of the savepoint says is committed, of what the savepoint holds. Not written if empty."""
+    """Transactions of the savepoint that its copy marks as committed. Not written if empty."""
     transactions: tuple[PlannedTransaction, ...] = ()
-    """Of the job's sinks, in the order in which they are ended: commits before aborts. Not written if empty."""
+    """The transactions of the job's sinks, in the order in which they are ended: commits before aborts. Not written if
+    empty."""
     savepoint: NewSavepoint | None = None
-    """What a person said of a savepoint that is made; None where no target takes that. Not written then."""
+    """A person's statements about a savepoint to create; None if no target takes them. Not written if null."""
     settings: tuple[tuple[str, str], ...] = ()
     """(key, value) of every `--set`, by key. Not written if empty."""
     repair: Repair | None = None
-    """What the copy repairs. Not written if there is none."""
+    """The repair of the copy. Not written if null."""
     from_files: bool | None = None
-    """True where it was drafted from the files of a comparison and two snapshots, which people can change. None where
-    the clusters were read; not written then."""
+    """True if it was drafted from the files of a comparison and two snapshots, which people can change. None if the
+    clusters were read; not written if null."""
     left_unset: tuple[UnsetPartition, ...] = ()
-    """Where a consumer group has no commit and gets none: its client's `auto.offset.reset` decides. Not written if
-    empty."""
+    """Partitions without a commit of the group, for which none is written: the client's `auto.offset.reset` decides.
+    Not written if empty."""
 
     @property
     def job_id(self) -> str | None:
-        """The job's id in what keeps its checkpoint."""
+        """The job's id in its checkpoint."""
         if self.repair is not None and self.repair.job_id is not None:
             return self.repair.job_id
         return None if self.requirements.checkpoint is None else self.requirements.checkpoint.job_id
 
     @property
     def moves_nothing(self) -> bool:
-        """Whether it repairs a checkpoint and asks no cluster; then it is of no migration."""
+        """Whether it repairs a checkpoint without reading a cluster; then it belongs to no migration."""
         return self.repair is not None and not self.positions
 
     @property
     def moves(self) -> str:
-        """What it moves; one plan is open for each."""
+        """The moved subject; each has at most one open plan."""
         needs = self.requirements
         if needs.checkpoint is not None:
             moves = needs.moves(None)
@@ -337,5 +336,5 @@ class Plan:
 
 
 def transactions_of(moves: str) -> str:
-    """Describe what a plan moves that only ends transactions: settled while one of the positions is in review."""
+    """Return the subject of a plan that only ends transactions, so that it may be open next to one of the positions."""
     return f"transactions of {moves}"

@@ -1,4 +1,4 @@
-"""Where a plan lets each partition begin, who decided it, and the records that prove it."""
+"""The start of each partition in a plan, who decided it, and the records that prove it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Start(StrEnum):
     TIMESTAMP = "timestamp"
     GROUP = "group"
     SPECIFIC = "specific"
-    """An offset that a person gave, with a reason."""
+    """An offset that a person decided, with a reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Override:
     offset: AnyPosition
     reason: str
     by: str
-    """As recorded, not believed."""
+    """As recorded, not verified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,30 +42,30 @@ class Proof:
     salt: str
     """Keys the identity hashes, hex."""
     identity: str
-    """What the identity was made of."""
+    """The components of the identity."""
     ignored_headers: tuple[str, ...] = ()
     schema_ids: tuple[tuple[int, int], ...] = ()
     before: Neighbour | None = None
-    """The nearest record below the place that stands on both logs."""
+    """The nearest record below the position that is on both logs."""
     after: Neighbour | None = None
-    """The nearest record at or above the place that stands on both logs."""
+    """The nearest record at or above the position that is on both logs."""
     parts: tuple[PartProof, ...] = ()
-    """Of a position in several partitions, instead of both: the records of each. Not written where there is none."""
+    """For a position in several partitions, instead of `before` and `after`: the records of each. Not written if
+    empty."""
 
     @property
     def has_records(self) -> bool:
-        """Whether it names a record."""
         part = (record for proof in self.parts for record in (proof.before, proof.after))
         return any(record is not None for record in (self.before, self.after, *part))
 
     @property
     def timed(self) -> bool:
-        """Whether timestamps are part of the identity: files of format version 1 name them first among its parts."""
+        """Whether timestamps are part of the identity: files of format version 1 list them first in it."""
         return self.identity.partition(", ")[0] == "timestamp"
 
     @classmethod
     def of(cls, evidence: Evidence, old: AnyPosition | None, new: AnyPosition | None) -> Proof | None:
-        """Take the nearest records on both sides of a place that stand on both logs; None where none was read."""
+        """Return the proof with the nearest common records on both sides of a position; None if no record was read."""
         if not evidence.salt or new is None or old is None:
             return None
         if evidence.parts:
@@ -92,7 +92,7 @@ class Proof:
 
 
 def _alike(nearest_first: Sequence[Neighbour]) -> list[Neighbour]:
-    """Pair the nearest records of both logs where they are equal, as in a run of equal ones."""
+    """Return the nearest records of both logs as one pair if they are equal, as in a run of equal records."""
     old = next((neighbour for neighbour in nearest_first if neighbour.old_offset is not None), None)
     new = next((neighbour for neighbour in nearest_first if neighbour.new_offset is not None), None)
     if old is None or new is None or old.identity != new.identity:
@@ -116,7 +116,7 @@ class PlannedPosition(OfTwins):
     method: Method
     exactness: Exactness
     restart: tuple[RestartPoint, ...]
-    """Every position that a restart uses; of a pending batch both ends. Each has its new offset."""
+    """Every position that a restart uses; for a pending batch both ends. Each has its new offset."""
     bounds: tuple[AnyPosition | None, AnyPosition | None]
     replay: Count | None
     skip: Count | None
@@ -125,20 +125,20 @@ class PlannedPosition(OfTwins):
     old: LogRange
     new: LogRange
     raw: RawReuse
-    """What the old number would do: what an unedited start risks."""
+    """The effect of the unchanged offset: the risk of an unedited start."""
     proof: Proof | None = None
     end_proof: Proof | None = None
-    """Of the end of a pending batch; None where none is written, or no record was read there."""
+    """The proof of the end of a pending batch; None if none is written, or no record was read there."""
     override: Override | None = None
     reason: str = ""
     """The evidence in one sentence."""
     aggregate: Count | None = None
-    """How many user records the record before `new_offset` packs together; None of a plain record, and where nobody
-    read it. Not written then."""
+    """How many user records the record before `new_offset` aggregates; None for a plain record, and if it was not read.
+    Not written if null."""
 
     @property
     def proven(self) -> bool:
-        """Whether records have to prove it: its exactness says that they do, and no person decided otherwise."""
+        """Whether it must be proven by records: its exactness says so, and no person decided otherwise."""
         return self.exactness.proven and self.override is None
 
 

@@ -1,4 +1,4 @@
-"""What came of a plan: what was written, and what is there now."""
+"""The result of a plan: what was written, and the current state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StepState(StrEnum):
     """Rolled back."""
     FAILED = "failed"
     UNKNOWN = "unknown"
-    """The reply was lost, and reading again did not tell."""
+    """The reply was lost, and reading again did not resolve it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,11 @@ class WrittenFile:
     """One file that was written, replaced or removed."""
 
     path: str
-    """Relative to the step's place."""
+    """Relative to the step's folder."""
     sha256: str | None
-    """Of what is there now; None where nothing does."""
+    """Of the current content; None if there is none."""
     before_sha256: str | None = None
-    """Of what stood there before; None where nothing did."""
+    """Of the previous content; None if there was none."""
     kept_as: str | None = None
     """Where the original is kept, relative."""
 
@@ -44,7 +44,7 @@ class WrittenOffset(OfPartition):
     partition: int
     offset: Offset
     before: Offset | None
-    """What was committed before; None where nothing was."""
+    """The previous commit; None if there was none."""
     before_metadata: str = ""
     before_leader_epoch: int | None = None
     error: str | None = None
@@ -56,12 +56,12 @@ class WrittenLease:
     """One lease of an application of the KCL that was written."""
 
     key: str
-    """Of its row, which is the shard's id."""
+    """The lease key, which is the shard's id."""
     position: AnyPosition
     before_position: AnyPosition | None
-    """None where there was no lease."""
+    """None if there was no lease."""
     before: str | None
-    """The whole row that stood there before, as JSON; None as above."""
+    """The whole previous row as JSON; None likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +83,13 @@ class ReceiptStep:
     """The folder, file or group."""
     state: StepState
     told: str
-    """One sentence: what is there now."""
+    """One sentence about the current state."""
     files: tuple[WrittenFile, ...] = ()
     offsets: tuple[WrittenOffset, ...] = ()
     leases: tuple[WrittenLease, ...] = ()
     """Not written if empty."""
     table: CreatedTable | None = None
-    """The table that the leases are in, where the plan created it. Not written if there is none."""
+    """The table of the leases, if the plan created it. Not written if null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class AcceptedUnproven(OfPartition):
     """A position that an approver lets be applied though its proof cannot be made again."""
 
     topic: str
-    """As on the old cluster."""
+    """The name on the old cluster."""
     partition: int
     reason: str
 
@@ -113,7 +113,7 @@ class Approver:
     approved_at: Time
     expires_at: Time
     accepted_unproven: tuple[AcceptedUnproven, ...] = ()
-    """In the signed approval. Not written if empty."""
+    """Those in the signed approval. Not written if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,20 +127,20 @@ class Receipt:
     ended_at: Time
     steps: tuple[ReceiptStep, ...]
     envelopes: tuple[str, ...] = ()
-    """The approvals that counted, each as its file was; none in receipts of earlier releases."""
+    """The approvals that counted, each as the text of its file; empty in receipts of earlier releases."""
 
 
 class Turnout(StrEnum):
     """What a look at the target says about one position."""
 
     CONFIRMED = "CONFIRMED"
-    """What is there is the planned position."""
+    """The target is at the planned position."""
     MOVED_ON = "MOVED_ON"
-    """The job has gone on from the planned position: the first batch of a Spark query began at exactly it; of others it
-    is known that they stand behind it, within the log."""
+    """The job has continued from the planned position: the first batch of a Spark query began exactly there; for others
+    only that they are after it, within the log, is known."""
     DIFFERENT = "DIFFERENT"
     UNKNOWN = "UNKNOWN"
-    """It could not be seen; the sentence says why."""
+    """It could not be read; the sentence says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,11 +150,11 @@ class VerifiedPosition(OfPartition):
     target: Target
     source: str
     topic: str
-    """On the new cluster."""
+    """The name on the new cluster."""
     partition: int
     planned: AnyPosition
     found: AnyPosition | None
-    """Where the target stands now; None where it says nothing, or could not be read."""
+    """The current position of the target; None if it has none, or could not be read."""
     turnout: Turnout
     told: str
     """One sentence."""
@@ -166,7 +166,7 @@ class VerifiedTransaction:
 
     target: Target
     transactional_id: str | None
-    """None for one that hung."""
+    """None for a hanging one."""
     producer_id: Count
     epoch: int
     decision: Settlement
@@ -183,9 +183,9 @@ class JobOrigin(StrEnum):
     RESTORED_FROM_OTHER = "RESTORED_FROM_OTHER"
     """It began from something else."""
     FRESH_START = "FRESH_START"
-    """It began from nothing."""
+    """It began without any state or position."""
     UNKNOWN = "UNKNOWN"
-    """It does not say, or could not be asked; the sentence says why."""
+    """It does not report it, or could not be asked; the sentence says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,19 +194,19 @@ class VerifiedJob:
 
     target: Target
     address: str
-    """What was asked, without how to sign on."""
+    """The address that was asked, without credentials."""
     id: str | None
-    """Of the job, in its engine; None where it is not known."""
+    """The job's id in its engine; None if unknown."""
     name: str | None
     state: str | None
-    """As its engine calls it."""
+    """In the engine's terms."""
     expected: str
-    """What the plan wrote, which the job was to begin from."""
+    """What the plan wrote, from which the job was to begin."""
     restored_from: str | None
-    """What the job says that it began from; None where it says nothing."""
+    """What the job reports that it began from; None if it reports nothing."""
     origin: JobOrigin
     told: str
-    """What shows that, in one or two sentences."""
+    """The evidence, in one or two sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,27 +217,26 @@ class Verification:
     verified_at: Time
     """ISO 8601, UTC."""
     started: bool
-    """Whether the job was seen to have gone on at every target."""
+    """Whether the job was seen to have continued at every target."""
     positions: tuple[VerifiedPosition, ...]
     transactions: tuple[VerifiedTransaction, ...] = ()
     """Those that the plan ended. Not written if empty."""
     job: VerifiedJob | None = None
-    """What the running job says, where it was asked. Not written if it was not."""
+    """The answer of the running job, if it was asked. Not written if null."""
 
     @property
     def is_different(self) -> bool:
-        """Whether anything is not as planned, or the job began elsewhere."""
+        """Whether any target is not as planned, or the job began elsewhere."""
         elsewhere = (JobOrigin.RESTORED_FROM_OTHER, JobOrigin.FRESH_START)
         return Turnout.DIFFERENT in self._turnouts() or (self.job is not None and self.job.origin in elsewhere)
 
     @property
     def is_unknown(self) -> bool:
-        """Whether anything could not be seen."""
         return Turnout.UNKNOWN in self._turnouts() or (self.job is not None and self.job.origin is JobOrigin.UNKNOWN)
 
     @property
     def exit_code(self) -> int:
-        """As `offsetwise verify` exits: 5 if anything is different, else 1 if anything is unknown."""
+        """The exit code of `offsetwise verify`: 5 if anything is different, else 1 if anything is unknown, else 0."""
         return 5 if self.is_different else 1 if self.is_unknown else 0
 
     def _turnouts(self) -> set[Turnout]:

@@ -1,4 +1,4 @@
-"""A topic counted on both clusters."""
+"""The record counts of a topic on both clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class RangeDifference:
     """The records of one offset range that the other cluster does not have, or not as often."""
 
     cluster: Cluster
-    """Whose offsets: the old log's for missing records, the new log's for duplicated and foreign ones."""
+    """The cluster of the offsets: the old log for missing records, the new log for duplicated and foreign ones."""
     partition: int
     start: Offset
     end: Offset
@@ -54,7 +54,7 @@ class Reconciliation:
     differences: tuple[RangeDifference, ...]
     """Ranges that differ, by cluster, partition and offset. A range that is not listed has no difference."""
     ignored_headers: tuple[str, ...]
-    """Header names left out of the comparison: provenance, and names found on the new cluster only."""
+    """Header names left out of the comparison: provenance headers, and names found on the new cluster only."""
 
     @property
     def agrees(self) -> bool:
@@ -62,7 +62,6 @@ class Reconciliation:
         return not self.differences
 
     def summary(self) -> str:
-        """Describe the result in one sentence."""
         both, missing, duplicated, foreign = (
             sum(getattr(partition, name) for partition in self.partitions)
             for name in ("both", "missing", "duplicated", "foreign")

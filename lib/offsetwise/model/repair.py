@@ -1,4 +1,4 @@
-"""What a plan repairs in the copy of a checkpoint."""
+"""The repair of a checkpoint's copy in a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RepairedPosition:
     partition: int
     offset: AnyPosition
     planned_offset: AnyPosition | None
-    """The end of the batch that runs again; None where none does."""
+    """The end of the batch that runs again; None if none does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +25,11 @@ class Repair:
 
     kind: str
     costs: tuple[str, ...]
-    """Sentences: records read twice, batch ids that a sink ignores, the state that is used."""
+    """Sentences about records read twice, batch ids that a sink ignores, and the state that is used."""
     job_id: str | None = None
-    """The query's id in the copy, where the repair writes it."""
+    """The query's id in the copy, if the repair writes it."""
     after_batch: int | None = None
-    """The batch that the copy goes on after; None where it begins at its initial offsets."""
+    """The batch after which the copy continues; None if it begins at its initial offsets."""
     reruns_batch: int | None = None
     """The batch that runs again in the copy."""
     positions: tuple[RepairedPosition, ...] = ()

@@ -1,4 +1,4 @@
-"""The rows that a stateful query keeps, as Spark's own readers count them."""
+"""The number of rows that a stateful query keeps, as Spark's own readers count them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRows:
-    """One state store of one stateful operator."""
-
     operator: int
     operator_name: str
-    """Spark's word for it, such as `stateStoreSave`."""
+    """Spark's name for it, such as `stateStoreSave`."""
     store: str
     partitions: int
     rows: tuple[tuple[int, int], ...] = ()
-    """(partition, rows), ascending. A partition without a row is left out by Spark."""
+    """(partition, rows), ascending. Spark leaves out a partition without rows."""
     columns: str = ""
     """The types of key and value."""
     problem: str | None = None
@@ -23,7 +21,7 @@ class StoreRows:
 
     @property
     def total(self) -> int | None:
-        """Rows of all partitions; None where they could not be counted."""
+        """Rows of all partitions; None if they could not be counted."""
         return None if self.problem is not None else sum(count for _, count in self.rows)
 
 

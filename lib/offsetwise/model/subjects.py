@@ -1,4 +1,4 @@
-"""Who is moved."""
+"""The subject of a plan or comparison: a checkpoint or a group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class SubjectKind(StrEnum):
-    """What keeps the positions that are moved, as commands, addresses and files call it."""
+    """What keeps the moved positions, by the name in commands, URLs and files."""
 
     CHECKPOINT = "checkpoint"
     GROUP = "group"
@@ -16,7 +16,7 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Who is moved: a checkpoint by its name in the migration file, or a consumer group of the old cluster.
+    """The moved job: a checkpoint by its name in the migration file, or a consumer group of the old cluster.
 
     >>> str(Subject(kind=SubjectKind.CHECKPOINT, name="orders"))
     'checkpoint orders'
@@ -27,7 +27,7 @@ class Subject:
 
     @staticmethod
     def either(*, checkpoint: str | None, group: str | None) -> Subject:
-        """Take the one of both names that is given, as options, files and rows of the store have them.
+        """Return the subject of the name that is given; options, files and rows of the store have one for each kind.
 
         Raises:
             ValueError: Both are given, or neither.
@@ -40,12 +40,10 @@ class Subject:
 
     @property
     def checkpoint(self) -> str | None:
-        """The name of the checkpoint; None of a group."""
         return self.name if self.kind is SubjectKind.CHECKPOINT else None
 
     @property
     def group(self) -> str | None:
-        """The name of the group; None of a checkpoint."""
         return self.name if self.kind is SubjectKind.GROUP else None
 
     def __str__(self) -> str:
@@ -53,7 +51,7 @@ class Subject:
 
 
 class _Checkpoint(Protocol):
-    """A checkpoint, as whatever was made from it names it."""
+    """The checkpoint, as comparisons, plans and requirements name it."""
 
     @property
     def uri(self) -> str: ...
@@ -62,7 +60,7 @@ class _Checkpoint(Protocol):
 
 
 class _Cluster(Protocol):
-    """A cluster, as whatever was made from it names it."""
+    """The cluster, as comparisons, plans and requirements name it."""
 
     @property
     def name(self) -> str: ...
@@ -71,7 +69,7 @@ class _Cluster(Protocol):
 
 
 class OfSubject:
-    """What was made from the positions of a checkpoint, or of a consumer group of the old cluster."""
+    """The base of values about the positions of a checkpoint, or of a consumer group of the old cluster."""
 
     __slots__ = ()
     checkpoint: _Checkpoint | None
@@ -79,17 +77,16 @@ class OfSubject:
 
     @property
     def engine(self) -> str:
-        """The name of the engine that keeps the positions."""
         return SubjectKind.GROUP.value if self.checkpoint is None else self.checkpoint.engine
 
     def kept_by(self, group: str | None) -> Subject:
-        """Return what keeps the positions, whatever its name: the checkpoint by its URI, or a group."""
+        """Return the subject that keeps the positions: the checkpoint by its URI, or a group."""
         if self.checkpoint is not None:
             return Subject(kind=SubjectKind.CHECKPOINT, name=self.checkpoint.uri)
         return Subject(kind=SubjectKind.GROUP, name=group or "?")
 
     def moves(self, group: str | None) -> str:
-        """Describe what is moved, as the store knows it: one plan is open for each."""
+        """Return the text for the moved subject in the store: each has at most one open plan."""
         if self.checkpoint is not None:
             return str(self.kept_by(None)).rstrip("/")
         return f"{self.kept_by(group)} on {self.old.cluster_id or self.old.name}"

@@ -1,4 +1,4 @@
-"""How far positions are behind in time, of a stream whose positions tell no number of records."""
+"""How far positions are behind in time, for a stream whose positions do not give a number of records."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Left(StrEnum):
 
     RECORDS = "RECORDS"
     NOTHING = "NOTHING"
-    """The position is at the tip."""
+    """None: the position is at the tip."""
     ENDED = "ENDED"
-    """Nothing, and nothing will come: the partition takes no more records."""
+    """None, and none will come: the partition takes no more records."""
     UNKNOWN = "UNKNOWN"
-    """The stream gave no answer."""
+    """The stream did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +26,11 @@ class Behind:
 
     left: Left
     ms: int | None = None
-    """As the stream says it, in milliseconds; None where it did not."""
+    """As the stream reports it, in milliseconds; None if it did not."""
     records: Count | None = None
-    """How many records are left, where all of them were read; else None."""
+    """How many records are left, if all of them were read; else None."""
     last_ms: int | None = None
-    """When the last processed record arrived, since the epoch, as the position tells it; None where it does not."""
+    """When the last processed record arrived, epoch ms, as the position records it; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class QuotaUse:
     """Of one partition."""
     read_bytes: Count
     reads_per_second: int
-    """At most, of one partition."""
+    """The maximum, of one partition."""
     allowed_per_second: int
     """What the stream allows all readers of one partition."""
     allowed_bytes_per_second: int

@@ -1,1 +1,1 @@
-"""Spark: the session, records as identities, and the reconciliation of whole topics."""
+"""Spark: the session, reading records as identities, and the reconciliation of whole topics."""

@@ -1,8 +1,8 @@
-"""The classes of a local Spark, loaded and checked once and mapped by every later JVM: Java's class data sharing.
+"""Class data sharing (CDS) of Java for a local Spark: classes are loaded and checked once and mapped by later JVMs.
 
-Half of what a small job costs is loading classes. The first process that starts Spark here leaves a child behind at its
-own end, which starts the same JVM once more, does a small job, and keeps the classes in the user's cache. Nobody waits
-for it. A JVM that finds other jars or another Java than in the file, or a damaged file, ignores it.
+Loading classes is half of the cost of a small job. The first process that starts Spark leaves a child behind when it
+ends, which starts the same JVM once more, runs a small job, and writes the classes to the user's cache. Nobody waits
+for it. A JVM ignores an archive that is damaged, or of other jars or another Java.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from offsetwise.pipeline.launching import OPTIONS, spark_home
 from offsetwise.regular_files import opening
 
 ARCHIVE_BYTES: Final = 160_000_000
-"""About what an archive takes; nothing is made where less than twice that is free."""
+"""About the size of an archive; none is created if less than twice that is free."""
 _AGAIN_S: Final = 86_400
-"""How long after an attempt the next one is made."""
+"""The minimum time between two attempts, in seconds."""
 _UNUSED_S: Final = 30 * 86_400
-"""After which archives of another Java or Spark are removed."""
+"""How long an unused archive of another Java or Spark is kept, in seconds."""
 _LIMIT_S: Final = 900
 _CHOSEN: Final = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile")
 _LEAST_PRIORITY: Final = 19
 _handled: set[Path] = set()
-"""Archives that a child will make when this process ends."""
+"""Archives that a child process will create when this process ends."""
 
 
 def archive_options(java: str) -> list[str]:
-    """Return the options with which a JVM of a local master maps the classes kept for it; none where none are kept.
+    """Return the options with which the JVM of a local master maps its archive; empty if there is none.
 
-    Has them made after the end of this process where that was not tried lately. Whoever chose a way of class data
-    sharing in SPARK_SUBMIT_OPTS is left alone. Nothing here fails: without an archive Spark only starts later.
+    If none was tried lately, one is created after this process ends. Own CDS options in SPARK_SUBMIT_OPTS have
+    precedence. Never raises: without an archive Spark only starts later.
     """
     if _CHOSEN.search(os.environ.get(OPTIONS, "")):
         return []
@@ -62,10 +62,10 @@ def archive_options(java: str) -> list[str]:
 
 
 def archive_for(java: str) -> Path:
-    """Name the archive of a Java and this Spark: whatever a JVM would refuse it for is another name.
+    """Return the path of the archive for a Java and this Spark; whatever would make a JVM reject it changes the name.
 
     Raises:
-        OSError: Java or Spark's jars cannot be looked at.
+        OSError: Java or Spark's jars cannot be read.
     """
     runtime = Path(java).resolve(strict=True)
     libraries = runtime.parent.parent / "lib" / "modules"
@@ -77,9 +77,9 @@ def archive_for(java: str) -> Path:
 
 
 def usable(archive: Path) -> bool:
-    """Whether an archive is there, whole, that nobody else could have written: a JVM runs what is in it.
+    """Return whether an archive exists, complete, that nobody else could have written: a JVM runs its code.
 
-    A JVM compares its checksum itself, and ignores what it cannot use; of a file that is too short it dies.
+    A JVM verifies the checksum itself and ignores a file that it cannot use, but crashes if the file is too short.
     """
     try:
         whole = f"{archive.stat().st_size}\n" == _lock_of(archive).read_text(encoding="ascii")
@@ -89,10 +89,10 @@ def usable(archive: Path) -> bool:
 
 
 def make(archive: Path) -> bool:
-    """Make an archive, unless another process is at it; it appears whole, by a rename.
+    """Create an archive, unless another process does; it appears as a whole, by a rename.
 
     Returns:
-        Whether it stands there now.
+        Whether it exists now.
 
     Raises:
         OSError: The folder cannot be written, or is full.
@@ -131,7 +131,7 @@ def _tried_lately(archive: Path) -> bool:
 
 
 def _leave_to_a_child(archive: Path) -> None:
-    """Start the child that makes the archive, in a session of its own: it outlives this process and its terminal."""
+    """Start the child that creates the archive, in its own session: it outlives this process and its terminal."""
     with suppress(OSError):
         subprocess.Popen(  # noqa: S603 - the interpreter that runs this
             [sys.executable, "-P", "-m", __spec__.name, str(archive)],
@@ -144,9 +144,9 @@ def _leave_to_a_child(archive: Path) -> None:
 
 @contextmanager
 def _alone(archive: Path) -> Iterator[int | None]:
-    """Yield the file that says that this process makes an archive, None where another does.
+    """Yield the locked lock file of an archive; None if another process has locked it.
 
-    It keeps when that was tried last, and how many bytes the archive has.
+    The file's time is that of the last attempt, its content the size of the archive in bytes.
     """
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(_lock_of(archive), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -163,8 +163,8 @@ def _alone(archive: Path) -> Iterator[int | None]:
 
 
 def _record(archive: Path) -> None:
-    """Let a JVM, started as any other, keep its classes when it ends: another launch has another class path."""
-    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it asks this module for options
+    """Start a JVM as usual, and let it write its classes when it ends: another launch would have another class path."""
+    from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it imports this module
 
     given = os.environ.get(OPTIONS, "")
     os.environ[OPTIONS] = f'{given} "-XX:ArchiveClassesAtExit={archive}"'

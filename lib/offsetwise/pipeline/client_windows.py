@@ -1,4 +1,4 @@
-"""Narrow windows of many partitions in one Spark job, each of whose tasks reads its own by librdkafka."""
+"""Read narrow windows of many partitions in one Spark job, whose tasks use librdkafka."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from offsetwise.translation.windows import Cut, Reason
 from offsetwise.translation.worker import RUN, Answer, LogSide, RecordQuestion, Task
 
 OFFSETS_PER_TASK: Final = 4_000
-"""A Spark task for each so many, up to the number of tasks that Spark runs: starting one costs about as much."""
+"""The number of offsets for which another Spark task is started, up to Spark's parallelism: its overhead is about as
+large."""
 
 READ_WINDOWS: Final = {
     "fetch.wait.max.ms": 10,
@@ -31,7 +32,7 @@ READ_WINDOWS: Final = {
     "fetch.message.max.bytes": 131_072,
     "topic.metadata.propagation.max.ms": 5_000,
 }
-"""A client of a task reads little of many partitions of topics that exist, and waits for nothing else."""
+"""The client of a task reads little data of many partitions of existing topics, so nothing is worth waiting for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +44,15 @@ _WRITTEN: Final = exact_reader(TypeAdapter(_Written), int64=True)
 
 
 def read_answer(text: object, token: str, task: Task) -> Answer:
-    """Read what a worker answered, and hold it against its question.
+    """Parse and check the answer of a worker.
 
     Args:
-        text: What came in the place of the answer.
-        token: That of the question.
+        text: The answer.
+        token: The token of the question.
         task: The question.
 
     Raises:
-        WorkerError: It is no answer, that of another question, or of offsets that were not read.
+        WorkerError: It is no answer, that of another question, or about offsets that were not read.
     """
     try:
         read = _WRITTEN.validate_json(text if isinstance(text, str) else "")
@@ -129,7 +130,7 @@ def _in_cut(cut: Cut, task: Task) -> Iterator[str]:
 
 _PROVEN: Final = (Exactness.EXACT, Exactness.POSITION_EXACT)
 _OF_DRIVER: Final = (Reason.LOG_MOVED, Reason.LOOKS_DIFFER, Reason.EMPTY_PARTITION)
-"""What only who looks at whole logs can say."""
+"""Reasons that only the driver, which sees whole logs, can state."""
 
 _UNREAD: Final = {
     RangeFailure.REFUSED: (
@@ -169,14 +170,14 @@ def answer_by_clients(
     Args:
         spark: A session whose workers have librdkafka.
         clients: librdkafka's properties of both clusters, secrets resolved.
-        task_lists: The tasks of each partition: one client reads them, so that windows that overlap are read once.
-        isolation: What the job reads.
+        task_lists: The tasks of each partition: one client reads them, so that overlapping windows are read once.
+        isolation: The isolation level of the job.
         salt: Keys the hashes.
-        watch: Called several times a second; what it raises ends the job and is raised here.
+        watch: Called several times a second; its exception ends the job and is raised here.
 
     Returns:
-        By number of the task, its answer or why the cluster does not give the records. What only Spark's own source
-        can read is left out.
+        By the number of the task, its answer or why the cluster does not return the records. Tasks that only Spark's
+            own source can read are missing.
 
     Raises:
         SparkError: The job failed.
@@ -230,7 +231,7 @@ def _read_answers(
 
 
 def rows_of(table: pa.Table, columns: Mapping[str, type]) -> list[dict[str, Any]]:
-    """Return the rows of a table that workers answered with.
+    """Return the rows of a table that workers returned.
 
     Args:
         table: The table.
@@ -252,10 +253,10 @@ def rows_of(table: pa.Table, columns: Mapping[str, type]) -> list[dict[str, Any]
 
 
 def once(numbers: Iterable[object]) -> None:
-    """Go on where each question was answered once.
+    """Raise unless each question was answered once.
 
     Raises:
-        WorkerError: One was answered again.
+        WorkerError: A number is repeated.
     """
     twice = next((number for number, count in Counter(numbers).items() if count > 1), None)
     if twice is not None:

@@ -1,6 +1,6 @@
-"""The content match for many partitions at once: Spark reads and answers, the cut decides.
+"""Find many positions by content at once: Spark reads and answers, the cut decides.
 
-Each round reads, in one batch per cluster, the windows that still undecided positions ask for. The cost is windows x
+Each round reads, in one batch per cluster, the windows of the positions that are still undecided. The cost is windows x
 positions, whatever the size of the topics.
 """
 
@@ -32,7 +32,7 @@ from offsetwise.translation.windows import Cut
 from offsetwise.translation.worker import Answer, RecordQuestion, Task, looks_differ, moved
 
 ROUND_BUDGET_OFFSETS = 20_000_000
-"""Offsets that one confirming round may read in all; positions beyond it keep their place, unexamined ahead."""
+"""How many offsets a confirming round may read; positions beyond it keep their result, unconfirmed."""
 
 SALT_BYTES = 16
 
@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 class FoundPosition:
     answer: Answer
     probes: Probe | None = None
-    """Sum of the probes, where a link is stated to keep offsets."""
+    """The sum of the probes, if a link is stated to keep offsets."""
     preserved: bool = False
     old_offsets_read: int = 0
     new_offsets_read: int = 0
@@ -56,26 +56,26 @@ class FoundPosition:
 class ContentMatch:
     reader: WindowReader
     offsets_for_times: Callable[[Times], Mapping[TopicPartition, int | None]]
-    """On the new cluster."""
+    """Takes partitions of the new cluster with timestamps; returns the first offset at or after each."""
     log_ranges: Callable[[Cluster, Sequence[TopicPartition]], Mapping[TopicPartition, SeenLog]]
-    """As they are now: a second look."""
+    """Reads the current log ranges, for the second observation."""
     batch_ends: Mapping[Place, int] = field(default_factory=dict)
-    """Where the batch that is pending at a position ends: compared with the records that are read for the position."""
+    """The end of the pending batch of a position: it is compared with the records that are read for the position."""
     clock_skew_ms: int = 0
-    """How far the clocks of both clusters' brokers may differ."""
+    """The maximum difference between the clocks of both clusters' brokers."""
 
     def find(self, *jobs: Sequence[Ask]) -> dict[Ask, FoundPosition]:
         """Find every position.
 
         Args:
-            jobs: The positions of each job. What several ask for is read once; the budget of a round is each job's.
+            jobs: The positions of each job. Shared positions are read once; each job has its own budget per round.
 
         Returns:
-            What was found, of every job whose records all could be read. `reader.unread` says why others are missing.
+            The results of every job whose records all could be read. `reader.unread` has the reasons for the others.
 
         Raises:
-            ClusterError: A cluster does not say where its logs begin, or where they reached a time.
-            SparkError: A job of Spark failed.
+            ClusterError: A cluster does not return its log starts, or its offsets for a time.
+            SparkError: A Spark job failed.
         """
         asks = list(dict.fromkeys(ask for job in jobs for ask in job))
         results = self._probe([ask for ask in asks if ask.preserving])
@@ -99,9 +99,9 @@ class ContentMatch:
         return {ask: position for ask, position in results.items() if ask not in self.reader.unread}
 
     def same_records(self, asks: Sequence[Ask]) -> dict[Ask, bool]:
-        """Compare the old and the new span of each ask's target as multisets of records.
+        """Compare the old and the new span of each position's target as multisets of records.
 
-        Those above the budget, and those that retention passed while they were read, are left out.
+        Positions above the budget, and those whose records retention removed meanwhile, are missing in the result.
         """
         tasks = {
             ask: Task(
@@ -210,7 +210,7 @@ class ContentMatch:
         return results | self._settled(results, cuts, latest)
 
     def _hopeful(self, requests: dict[Ask, _T], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, _T]:
-        """Leave out what only jobs ask for that cannot be read whole any more."""
+        """Drop requests that only jobs ask for whose records cannot all be read any more."""
         if not self.reader.unread:
             return requests
         whole = {ask for job in jobs if self.reader.unread.keys().isdisjoint(job) for ask in job}
@@ -219,7 +219,7 @@ class ContentMatch:
     def _settled(
         self, positions: Mapping[Ask, FoundPosition], cuts: Mapping[Ask, Cut], latest: Mapping[Ask, Windows]
     ) -> dict[Ask, FoundPosition]:
-        """Look further down for copies of unread records, where the cut may skip some."""
+        """Search further down for copies of unread records, if the cut may skip some."""
         earliest = self._earliest(cuts)
         windows: dict[Ask, Windows] = {}
         for ask, cut in cuts.items():
@@ -241,9 +241,9 @@ class ContentMatch:
         return results
 
     def _earliest(self, cuts: Mapping[Ask, Cut]) -> dict[Ask, int]:
-        """Return below which offset of the new log no copy of a record seen unread lies: by its timestamp.
+        """Return the offset of the new log below which no copy of an observed unread record can lie, by its timestamp.
 
-        A producer's is that of the copy, too. Where brokers set the times of both logs, a copy is younger.
+        A producer's timestamp is that of the copy, too. If brokers set the timestamps of both logs, a copy is younger.
         """
         unread = {
             ask: cut.unread_since - (self.clock_skew_ms if cut.since_append else 0)
@@ -272,11 +272,11 @@ class ContentMatch:
         return {ask: known[ask.new_partition, time] for ask, time in times.items()}
 
     def _looked_again(self, asks: Sequence[Ask]) -> tuple[dict[Ask, Ask], dict[Ask, str]]:
-        """Look at the logs once more, after their records were read.
+        """Read the log ranges again, after the records were read.
 
         Returns:
-            The positions whose log starts moved up, or are not told, with their logs as they are now; and those of
-            whose logs two looks disagree, with a clause that says how: no start goes back, no end does.
+            Positions whose log starts rose or are unknown, with their logs now; and positions whose two observations
+                contradict each other, with a clause that says how: a log start must not fall, nor an end.
         """
         passed: dict[Ask, Ask] = {}
         differ: dict[Ask, str] = {}
@@ -350,7 +350,7 @@ def _with_origin(given: Answer) -> Cut | None:
 
 
 def _within_budget(windows: Mapping[Ask, Windows], jobs: Sequence[Sequence[Ask]]) -> dict[Ask, Windows]:
-    """Drop the widest confirming reads beyond what one round may read for each job that asks for them."""
+    """Drop the widest confirming reads beyond the budget of one round of each job."""
     asks = {ask for ask, ask_windows in windows.items() if ask_windows.phase is SearchPhase.LOCATE}
     for job in jobs:
         total = 0

@@ -1,6 +1,6 @@
-"""Many checkpoints at once, on Spark's workers: one checkpoint per row, read by the parser that reads a single one.
+"""Read many checkpoints on Spark's workers: one checkpoint per row, with the parser of a single one.
 
-Spark does not see the files. A glob over them costs a task per file; a checkpoint per row costs a row.
+Spark does not list the files. A glob over them costs a task per file; a checkpoint per row costs a row.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WAVE: Final = 1_000
-"""How many checkpoints one job reads: what the driver holds at a time is bounded by it."""
+"""How many checkpoints one job reads: it bounds the memory of the driver."""
 LOCAL_ROWS_PER_TASK: Final = 250
-"""A task costs its worker a tenth of a second whatever it does (half of it to collect garbage), a checkpoint on a disk
-a few milliseconds."""
+"""A task costs its worker a tenth of a second (half of it to collect garbage), a checkpoint on a local disk a few
+milliseconds."""
 REMOTE_ROWS_PER_TASK: Final = 16
 """An object store answers after tens of milliseconds, many times per checkpoint."""
 LEAST_TASKS: Final = 8
-"""So that a small fleet is spread too; fewer where the session has fewer cores."""
+"""So that a small fleet is distributed too; fewer if the session has fewer cores."""
 DECODED_AT_ONCE: Final = 50
-"""What a caller who drops each checkpoint holds nevertheless."""
+"""How many decoded checkpoints are in memory even if the caller keeps none."""
 COLUMNS: Final = "id long, row binary"
 
 
@@ -43,18 +43,18 @@ def inspect_many(
     wave_size: int | None = None,
     watch: Callable[[], None] = lambda: None,
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
-    """Read checkpoints on Spark's workers, and give them in the order of `uris`.
+    """Read checkpoints on Spark's workers, and yield them in the order of `uris`.
 
-    One that cannot be read is a `FailedCheckpoint`, never an exception. Workers read the paths themselves, so they
-    need the mounts, or the credentials in their environment.
+    An unreadable one is a `FailedCheckpoint`, never an exception. Workers read the paths themselves, so they need the
+    mounts, or the credentials in their environment.
 
     Args:
         spark: A session, classic or Connect.
-        uris: What to read, one checkpoint each; see `storage.patterns.expand` for globs.
-        roots: The folders that may be read; None when a person named the paths.
-        batches: How many of the newest retained batches to read of each; 0 reads what decides the restart.
-        wave_size: How many checkpoints one job reads, `WAVE` where not given. Fewer let a person see progress.
-        watch: Called several times a second while Spark reads; what it raises ends the job and is raised here.
+        uris: One checkpoint each; see `storage.patterns.expand` for globs.
+        roots: The folders that may be read; None if a person named the paths.
+        batches: How many of the newest retained batches to read of each; 0 reads only what decides the restart.
+        wave_size: How many checkpoints one job reads, `WAVE` by default. Fewer let a person see progress.
+        watch: Called several times a second while Spark reads; its exception ends the job and is raised here.
 
     Raises:
         WorkerError: The workers cannot run the parser.

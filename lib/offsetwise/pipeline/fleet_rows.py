@@ -1,8 +1,8 @@
-"""Reads what a Spark worker answered about a checkpoint, and believes no byte of it.
+"""Parse the answers of Spark workers about checkpoints, without trusting them.
 
-The workers may be those of a server that is not ours, or that only claims to be one. So an answer is JSON and numbers,
-every value is held against the model, and what does not fit is an error of ours. That what fits is true, nobody can
-tell but the workers.
+The workers may belong to a server that is not ours, or that only claims to be one. So an answer is JSON and numbers,
+every value is validated against the model, and anything else is an error. Whether a valid answer is true, only the
+workers know.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from offsetwise.model import Batch, BatchSource, Checkpoint, TopicOffsets
 from offsetwise.pipeline.spark_errors import foreign_answer
 
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
-"""Perhaps one outside int64, which the strict reader of files refuses; it takes three times as long."""
+"""Possibly a number outside int64, which the strict JSON reader rejects; that reader takes three times as long."""
 _Index = Annotated[int, Field(ge=0, strict=True)]
 _Topic = tuple[str, tuple[_Index, ...]]
 _Shape = tuple[tuple[str, str | None, tuple[_Topic, ...]], ...]
@@ -47,10 +47,10 @@ def _row(checkpoint: type) -> SchemaValidator:
 
 
 def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
-    """Return the rows that Spark answered by the place of what was asked for.
+    """Return the rows of Spark's answer by the index of the checkpoint.
 
     Raises:
-        WorkerError: It answered something else.
+        WorkerError: The answer has another form.
     """
     try:
         table.validate(full=True)
@@ -64,14 +64,14 @@ def rows_of(table: pa.Table, count: int) -> dict[int, bytes]:
 
 
 def decode(row: bytes, *, subject: str) -> Checkpoint | FailedCheckpoint:
-    """Read a row that `rows.encode` wrote.
+    """Parse a row that `rows.encode` wrote.
 
     Args:
-        row: What came from a worker.
-        subject: Which checkpoint was asked for, for the message.
+        row: The row from a worker.
+        subject: The requested checkpoint, for the message.
 
     Raises:
-        WorkerError: It is something else.
+        WorkerError: It has another form.
     """
     line, _, packed = row.partition(b"\n")
     try:

@@ -26,9 +26,9 @@ else:
 
 POLL_S: Final = 0.2
 UNHEARD_S: Final = 30.0
-"""How long a stop waits for a Connect server to say that the job runs; most say so every 2 s."""
+"""How long a stop waits for a Connect server to report that the job runs; most report every 2 s."""
 STOP_LIMIT_S: Final = 60.0
-"""How long somebody who stopped the jobs waits for their end."""
+"""How long to wait for the end of stopped jobs."""
 
 _T = TypeVar("_T")
 _Result = TypeVar("_Result")
@@ -39,15 +39,15 @@ def over_connect(spark: object) -> TypeGuard[ConnectSession]:
 
 
 def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable[[], None]) -> _T:
-    """Run Spark's jobs in a thread of their own, so that whoever watches can stop them.
+    """Run Spark jobs in a separate thread, so that the caller can stop them.
 
     Args:
         spark: A session, classic or Connect.
-        action: What runs the jobs.
-        watch: Called several times a second; whatever it raises ends the jobs and is raised here.
+        action: Runs the jobs.
+        watch: Called several times a second; its exception ends the jobs and is raised here.
 
     Raises:
-        SparkError: The jobs were stopped, and did not end in time: they may run on.
+        SparkError: The jobs were stopped, and did not end in time: they may still run.
     """
     tag = f"offsetwise-{uuid4().hex}"
     jobs: _Jobs = _ConnectJobs(spark) if over_connect(spark) else _ClassicJobs(spark)
@@ -76,13 +76,13 @@ def interruptible(spark: SparkSession, action: Callable[[], _T], watch: Callable
 
 
 def _in_background(work: Callable[[], _T]) -> Future[_T]:
-    """Do something in a thread that nobody has to wait for, not even the end of the process."""
+    """Run a function in a daemon thread, which does not delay the end of the process."""
     outcome: Future[_T] = Future()
 
     def run() -> None:
         try:
             outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - carried to whoever asks for the result
+        except BaseException as error:  # noqa: BLE001 - raised again by `Future.result`
             outcome.set_exception(error)
 
     Thread(target=run, name="offsetwise-spark", daemon=True).start()
@@ -91,7 +91,7 @@ def _in_background(work: Callable[[], _T]) -> Future[_T]:
 
 def _stop(jobs: _Jobs, tag: str, running: Future[_T]) -> None:
     heard_until = time.monotonic() + UNHEARD_S
-    # Again and again: between two jobs there is none to stop.
+    # Repeatedly: between two jobs there is none to stop.
     while not wait((running,), timeout=POLL_S).done:
         if jobs.known_to_run or time.monotonic() > heard_until:
             jobs.stop(tag)
@@ -104,20 +104,20 @@ class _Jobs(Protocol):
 
     @property
     def known_to_run(self) -> bool:
-        """Whether a stop surely finds what it stops."""
+        """Whether a stop certainly reaches a running job."""
 
     def begin(self, tag: str) -> None:
-        """Mark what this thread starts from now on."""
+        """Tag the jobs that this thread starts from now on."""
 
     def end(self, tag: str) -> None:
-        """Mark no more."""
+        """Stop tagging."""
 
     def stop(self, tag: str) -> object:
-        """Stop what is so marked."""
+        """Stop the tagged jobs."""
 
 
 class _ClassicJobs:
-    """A classic session looks up its tags per thread: its `interruptTag`, asked by another one, stops nothing."""
+    """A classic session looks up its tags per thread: `interruptTag` called from another thread stops nothing."""
 
     known_to_run = True
 
@@ -128,11 +128,11 @@ class _ClassicJobs:
 
 
 class _ConnectJobs(ProgressHandler):
-    """A Connect server obeys one stop of an operation, and forgets it where it comes too early.
+    """A Connect server handles one stop of an operation, and loses it if it comes too early.
 
-    It interrupts the operation's thread once and does nothing at later stops (`ExecuteThreadRunner.interrupt`, Spark
-    4.0.0). A thread that waits for its job then cancels the job. While the plan is still prepared, the interrupt may be
-    swallowed, and the job runs to its end. So no stop is sent before the server reports tasks of the job at work.
+    It interrupts the operation's thread once and ignores later stops (`ExecuteThreadRunner.interrupt`, Spark 4.0.0). A
+    thread that waits for its job then cancels the job. While the plan is still being prepared, the interrupt may be
+    swallowed, and the job runs to its end. So no stop is sent before the server reports running tasks of the job.
     """
 
     def __init__(self, spark: ConnectSession) -> None:
@@ -158,7 +158,7 @@ class _ConnectJobs(ProgressHandler):
     def __call__(
         self, stages: Iterable[StageInfo] | None, inflight_tasks: int, operation_id: str | None, done: bool
     ) -> None:
-        """Take what the server says; a session tells every handler of all operations, each in its own thread."""
+        """Handle a progress report; a session calls every handler for all operations, each in its own thread."""
         del stages, operation_id
         if get_ident() == self._thread:
             (self._at_work.set if inflight_tasks and not done else self._at_work.clear)()
@@ -173,19 +173,19 @@ def work_on_spark(
     at_once: int,
     watch: Callable[[], None],
 ) -> list[_Result]:
-    """Do tasks on Spark, in as many of its tasks as it takes.
+    """Process tasks on Spark, in as many Spark tasks as needed.
 
-    What `work` holds, such as credentials, goes to the workers with the function, and stands in no row, plan or text of
-    a job.
+    Values that `work` holds, such as credentials, reach the workers with the function; they appear in no row, plan or
+    job description.
 
     Args:
         spark: A session whose workers have the module of `work`.
-        work: Does some tasks, and gives their results in the same order.
-        tasks: All of them.
-        kind: Of a result, a dataclass of what JSON has. A server may be a false one, so results come as JSON that is
-            checked.
-        at_once: How many `work` does at the same time.
-        watch: Called several times a second; what it raises ends the job and is raised here.
+        work: Processes some tasks and returns their results in the same order.
+        tasks: All tasks.
+        kind: The type of a result, a dataclass of JSON values. A server may be a false one, so results are transferred
+            as JSON and validated.
+        at_once: How many tasks `work` takes at a time.
+        watch: Called several times a second; its exception ends the job and is raised here.
 
     Returns:
         The results in the order of the tasks.
@@ -213,9 +213,9 @@ def work_on_spark(
 
 
 def exact_reader(adapter: TypeAdapter[Any], *, int64: bool = False) -> SchemaValidator:
-    """Return what reads the JSON of workers: every field that they write, each value as its own type, and nothing else.
+    """Return a validator for the JSON of workers: exactly the fields that they write, each with its own type.
 
-    With `int64` every number fits 64 bits.
+    With `int64` every number must fit 64 bits.
     """
     return SchemaValidator(_exactly(adapter.core_schema, int64=int64))
 
@@ -243,16 +243,16 @@ def _exactly(schema: Any, *, int64: bool) -> Any:
 def ordered_results(
     rows: Sequence[Mapping[str, Any]], *, tokens: Sequence[str], shares: int, kind: type[_Result]
 ) -> list[_Result]:
-    """Check what Spark's workers answered, and put it into the order of the tasks.
+    """Validate the answers of Spark's workers, and sort them by task.
 
     Args:
-        rows: One of each share: its `number`, and its `results` as JSON, each behind the token of its task.
-        tokens: Of the tasks; share n has every task whose number leaves n when divided by `shares`.
-        shares: How many rows there must be.
-        kind: Of a result.
+        rows: One for each share: its `number`, and its `results` as JSON, each after the token of its task.
+        tokens: The tokens of the tasks; share n has every task whose number modulo `shares` is n.
+        shares: The expected number of rows.
+        kind: The type of a result.
 
     Raises:
-        WorkerError: Rows are missing, repeated or damaged, or have too few or too many results, or those of others.
+        WorkerError: Rows are missing, repeated or damaged, or have too few, too many or foreign results.
     """
     reader = exact_reader(TypeAdapter(list[tuple[str, kind]]))  # type: ignore[valid-type] # known at run time only
     by_share: dict[int, list[_Result]] = {}

@@ -1,4 +1,4 @@
-"""What Spark's JVM is started with: a folder of its own, properties that nobody else can read, the Kafka connector."""
+"""Start Spark's JVM with a private folder, properties that nobody else can read, and the Kafka connector."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from offsetwise.jars import locked, locked_jars
 
 CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 OPTIONS: Final = "SPARK_SUBMIT_OPTS"
-"""What `spark-submit` starts its JVM with."""
+"""The environment variable with the JVM options of `spark-submit`."""
 SAFE_PATH: Final = "PYTHONSAFEPATH"
-"""Set to anything, Python imports nothing from the working folder (https://docs.python.org/3/using/cmdline.html)."""
+"""If set, Python imports nothing from the working folder (https://docs.python.org/3/using/cmdline.html)."""
 _HOME: Final = "SPARK_HOME"
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
-"""What PySpark puts on the command line of `spark-submit`; its last word is the program."""
+"""The environment variable with PySpark's arguments of `spark-submit`; the last word is the program."""
 _LATER: Final = (
     *("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000"),
     *("-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000"),
 )
-"""The second compiler starts ten times later than by default: on a machine of few cores it takes from small work most
-of the processor, and what runs for minutes gets there all the same."""
+"""Start the C2 compiler ten times later than by default: on a machine with few cores it takes most of the processor
+from small jobs, and jobs of minutes reach it all the same."""
 _PROGRAM: Final = "pyspark-shell"
 _PATHS: Final = (
     *("spark.jars", "spark.jars.ivy", "spark.jars.ivySettings", "spark.files", "spark.archives"),
     *("spark.submit.pyFiles", "spark.local.dir", "spark.eventLog.dir"),
 )
-"""Properties that hold paths, separated by commas: relative ones mean the folder that the command is given in."""
+"""Properties with comma-separated paths; relative ones are relative to the working folder of the command."""
 
 
 def connector_jars(java: Callable[[], str]) -> list[str]:
-    """Return the paths of the connector's jars, compared with the lock.
+    """Return the paths of the connector's jars, after comparing them with the lock.
 
     Args:
-        java: Gives the path of the `java` command; asked only where jars must be fetched.
+        java: Returns the path of the `java` command; called only if jars must be fetched.
 
     Raises:
-        ConnectorError: The lock knows no connector of this PySpark, or the jars cannot be fetched or are others.
+        ConnectorError: The lock has no connector of this PySpark, or the jars cannot be fetched or differ.
     """
     name = f"spark-kafka-{pyspark.__version__}"
     known = sorted(entry.removeprefix("spark-kafka-") for entry in locked() if entry.startswith("spark-kafka-"))
@@ -67,9 +67,9 @@ def connector_jars(java: Callable[[], str]) -> list[str]:
 
 
 def spark_home() -> Path:
-    """Return the folder of the Spark that is started: what `SPARK_HOME` names, else that of the imported PySpark.
+    """Return the folder of the Spark to start: `SPARK_HOME`, or else that of the imported PySpark.
 
-    PySpark itself looks above the working folder first, and runs `bin/spark-submit` of whatever it finds there.
+    PySpark itself first looks above the working folder, and runs any `bin/spark-submit` that it finds there.
     """
     if named := os.environ.get(_HOME):
         return Path(named)
@@ -79,19 +79,20 @@ def spark_home() -> Path:
 
 
 def new_folder() -> TemporaryDirectory[str]:
-    """Return a folder for a JVM to work in, this user's alone; it goes with the value, or with this process.
+    """Return a private working folder for a JVM; it is removed with the returned object, or with this process.
 
-    Spark 4.0 makes `artifacts/` wherever its JVM works, and leaves it there.
+    Spark 4.0 creates `artifacts/` in the working folder of its JVM and leaves it there.
     """
     return TemporaryDirectory(prefix="offsetwise-spark-", ignore_cleanup_errors=True)
 
 
 @contextmanager
 def starting(properties: Mapping[str, str], folder: Path, options: Sequence[str] = ()) -> Iterator[None]:
-    """Let the JVM that PySpark starts inside the block read these properties, have these options, work in `folder`.
+    """Start PySpark's JVM inside the block with these properties and options, and with `folder` as working folder.
 
-    Everybody on the machine sees the command line of a process. So it names a file, which is its owner's alone and
-    gone when the block ends. Spark's own defaults are read as without it. Workers keep the folder of this process.
+    Everybody on the machine can see the command line of a process. So it names a file, which only its owner can read
+    and which is removed when the block ends. Spark's own defaults still apply. Workers keep the working folder of this
+    process.
     """
     file = folder / "spark.properties"
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as written:

@@ -1,7 +1,7 @@
 """Reconciliation of a whole topic: which records are on both clusters, and where they differ.
 
-Records are counted by identity, as a multiset: the place of a copy does not matter, the number of copies does. Each
-cluster is read once; only sums by partition and offset range reach the driver.
+Records are counted by identity, as a multiset: the number of copies matters, their offsets do not. Each cluster is read
+once; only sums by partition and offset range reach the driver.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ RANGE_OFFSETS: Final = 100_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLog:
     properties: Mapping[str, str]
-    """The Java client's names, without the `kafka.` prefix."""
+    """In the Java client's names, without the `kafka.` prefix."""
     topic: str
     ranges: tuple[OffsetRange, ...]
-    """One per partition, inside fresh [log start, HW or LSO]."""
+    """One for each partition, inside fresh [log start, HW or LSO]."""
 
 
 def reconcile(
@@ -46,20 +46,21 @@ def reconcile(
     timed: bool | None = None,
     range_offsets: int = RANGE_OFFSETS,
 ) -> Reconciliation:
-    """Count what both clusters hold of a topic, partition by partition.
+    """Count the records of a topic on both clusters, partition by partition.
 
-    Of equal records, those at the lowest offsets pair up first. A range that retention passes while it is read comes
-    back shorter: read the log starts again afterwards and distrust partitions where they passed a range's start.
+    Of equal records, those at the lowest offsets are paired first. A range that retention shortens while it is read is
+    shorter in the result: read the log starts again afterwards and distrust partitions where they are above a range's
+    start.
 
     Args:
         spark: A session with Spark's Kafka connector.
         old: The topic on the old cluster.
         new: Its counterpart on the new one; may have another name. Partition numbers correspond.
-        isolation: What the job would see.
+        isolation: The isolation level of the job.
         salt: Keys the hashes.
         timed: Whether equal records must have equal timestamps; None compares them in partitions where both clusters
-            kept the producers' ones.
-        range_offsets: How many offsets a reported range spans.
+            kept those of the producers.
+        range_offsets: How many offsets a reported range has.
 
     Raises:
         OffsetwiseError: The job failed; see `pipeline/spark_errors.py`.
@@ -98,7 +99,7 @@ def reconcile(
 
 
 def keyed(records: DataFrame, *, timed: Sequence[int], ignored_headers: Iterable[str]) -> DataFrame:
-    """Return each record the columns that make up its identity; one row per row.
+    """Return the columns of each record that make up its identity; one row per row.
 
     Args:
         records: The columns of `read_records`.
@@ -126,11 +127,11 @@ def count_differences(old: DataFrame, new: DataFrame, *, range_offsets: int) -> 
     Args:
         old: The columns of `keyed`.
         new: The same, of the other cluster.
-        range_offsets: How many offsets a range spans.
+        range_offsets: How many offsets a range has.
 
     Returns:
-        One row per cluster (`old`, `new`), partition and range (its number, counted from offset 0) that holds a record,
-        in no order: cluster, partition, range, records, both, missing, duplicated, foreign. No nulls.
+        One row for each cluster (`old`, `new`), partition and range (its number, counted from offset 0) that holds a
+            record, in no order: cluster, partition, range, records, both, missing, duplicated, foreign. No nulls.
     """
     is_old = F.col("side") == 0
     both = F.col("before") < F.when(is_old, F.col("on_new")).otherwise(2 * F.col("on_old"))
@@ -160,20 +161,20 @@ def count_differences(old: DataFrame, new: DataFrame, *, range_offsets: int) -> 
 
 
 def _placed(old: DataFrame, new: DataFrame, range_offsets: int) -> DataFrame:
-    """Return one row per record of both sides, with its place among the records of its identity.
+    """Return one row per record of both sides, with its rank among the records of its identity.
 
     Returns:
         side (0 is the old one), partition, range, before (equal records that come earlier, the old ones first), on_old
-        and on_new (equal records of each side, with itself).
+            and on_new (equal records of each side, including itself).
     """
-    # Spark sorts by the first eight bytes of the first column, and compares whole rows only where these are equal.
+    # Spark sorts by the first eight bytes of the first column, and compares whole rows only if these are equal.
     identity = ["content", "partition", "timestamp", "headers_hash"]
     sides = [
         frame.select(*identity, F.lit(number).alias("side"), F.expr(f"offset div {range_offsets:d}").alias("range"))
         for number, frame in enumerate((old, new))
     ]
-    # Records are counted one by one: most stand once on each cluster, and one shuffle and one sort are enough for both.
-    # Old ranges come first in this order, so what stands before a new record includes all old copies.
+    # Records are counted one by one: most occur once on each cluster, and one shuffle and one sort suffice for both.
+    # Old ranges come first in this order, so the rows before a new record include all old copies.
     in_order = Window.partitionBy(*identity).orderBy("side", "range")
     whole = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     is_old = F.col("side") == 0
@@ -221,7 +222,7 @@ _SUM: Final = TypeAdapter(with_config(ConfigDict(extra="forbid"))(_RangeSum))
 
 @contextmanager
 def _read_once(spark: SparkSession, log: TopicLog, isolation: IsolationLevel, salt: bytes) -> Iterator[DataFrame]:
-    """Keep what is compared on Spark's disks: two passes need it, and the brokers should serve it once."""
+    """Persist the compared records on Spark's disks: two passes need them, and the brokers should serve them once."""
     records = (
         read_records(
             spark, log.properties, log.ranges, isolation=isolation, salt=salt, max_records_per_task=RECORDS_PER_TASK
@@ -249,10 +250,10 @@ def _traits(records: DataFrame) -> list[_Traits]:
 
 
 def traits_of(rows: Sequence[Mapping[str, Any]]) -> list[_Traits]:
-    """Check what Spark says of the records of each partition.
+    """Validate Spark's answer about the records of each partition.
 
     Raises:
-        WorkerError: A row has another shape, or a partition comes twice.
+        WorkerError: A row has another shape, or a partition is repeated.
     """
     try:
         traits = [_TRAITS.validate_python(row) for row in rows]
@@ -284,15 +285,15 @@ def _partition(partition: int, rows: Sequence[_RangeSum], *, timed: bool) -> Par
 def range_sums(
     rows: Sequence[Mapping[str, Any]], read: Mapping[Cluster, Mapping[int, OffsetRange]], *, range_offsets: int
 ) -> list[_RangeSum]:
-    """Hold the rows that Spark counted against what was to be read.
+    """Validate the rows that Spark counted against the ranges that were to be read.
 
     Args:
         rows: The columns of `count_differences`.
-        read: What was to be read of each cluster, by partition.
-        range_offsets: How many offsets a range spans.
+        read: The ranges of each cluster, by partition.
+        range_offsets: How many offsets a range has.
 
     Raises:
-        WorkerError: A row is not of what was to be read, comes twice, or has numbers that do not add up.
+        WorkerError: A row is outside the ranges, repeated, or has numbers that do not add up.
     """
     sums = []
     for row in rows:
@@ -312,10 +313,10 @@ def range_sums(
 
 
 def _require_all(rows: Sequence[_RangeSum], traits: Mapping[Cluster, Sequence[_Traits]]) -> None:
-    """Go on only where exactly the partitions that hold a record were counted.
+    """Raise unless exactly the partitions that hold a record were counted.
 
     Raises:
-        WorkerError: One was not, or one that holds none was.
+        WorkerError: A partition is missing, or one without records was counted.
     """
     counted = {(row.cluster, row.partition) for row in rows}
     if counted != {(side, trait.partition) for side, some in traits.items() for trait in some}:

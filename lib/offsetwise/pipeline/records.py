@@ -1,4 +1,4 @@
-"""Records of a Kafka cluster as identities: what the content match and the reconciliation read.
+"""Records of a Kafka cluster as identities, for the content match and the reconciliation.
 
 Keys, values and header values are hashed in the projection and never leave it.
 """
@@ -35,16 +35,16 @@ RECORD_SCHEMA: Final = (
 )
 POLL_TIMEOUT_MS: Final = 30_000
 ANSWER_WITHIN: Final = {"kafka.default.api.timeout.ms": "20000", "kafka.request.timeout.ms": "15000"}
-"""How long Spark waits for a cluster that says nothing, unless the migration file says otherwise."""
+"""How long Spark waits for a cluster that does not answer, unless the migration file says otherwise."""
 NO_METRICS: Final = {"kafka.auto.include.jmx.reporter": "false", "kafka.metric.reporters": ""}
-"""Spark makes a consumer for each partition, and nobody looks at the metrics of one that reads a single window. Kafka 3
-knows the first name, Kafka 4 the second."""
+"""Spark creates a consumer for each partition, and metrics of a consumer that reads a single window are useless. Kafka
+3 knows the first name, Kafka 4 the second."""
 REST_OF_PART: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OffsetRange(OfPartition):
-    """The offsets `[start, end)` of one partition. Not every offset need hold a record."""
+    """The offsets `[start, end)` of one partition. Not every offset needs to hold a record."""
 
     topic: str
     partition: int
@@ -67,25 +67,25 @@ def read_records(
 ) -> DataFrame:
     """Read the records of `ranges` as identities, in one job that leaves no trace on the cluster.
 
-    Ranges must lie inside fresh [log start, HW or LSO]: an end beyond the log waits for `POLL_TIMEOUT_MS` and is then
-    an error, or a shorter range without one.
-    A range that retention passes while it is read comes back shorter and without an error (anything else would fail the
-    whole read for one partition): **read the log starts again afterwards and distrust the ranges they passed.**
+    Ranges must lie inside fresh [log start, HW or LSO]: an end beyond the log waits for `POLL_TIMEOUT_MS` and then
+    causes an error, or a shorter range without one. A range that retention shortens while it is read is shorter in the
+    result, without an error (which would fail the whole read for one partition): **read the log starts again afterwards
+    and distrust the ranges that start below them.**
 
     Args:
         spark: A session with Spark's Kafka connector.
         properties: Client properties in the Java client's names, without the `kafka.` prefix.
-        ranges: What to read. Overlapping ranges of one partition are read once.
-        isolation: What the job would see.
+        ranges: The ranges. Overlapping ranges of one partition are read once.
+        isolation: The isolation level of the job.
         salt: Keys the hashes; equal salts give comparable identities.
         max_records_per_task: Split large ranges into tasks of about this many records.
 
     Returns:
-        One row per record, in no order: topic, partition, offset, timestamp (ms, null where the record has none),
-        log_append (whether the broker set the timestamp), content (16 bytes, see `translation/identity.py`), masked
-        (null where no schema-registry id can be inside), key_schema, value_schema (null likewise), headers
-        (name and hash, in order; null where there are none), origin (the old offset that a provenance header claims),
-        size (bytes of key, value and headers).
+        One row per record, in no order: topic, partition, offset, timestamp (ms, null if the record has none),
+            log_append (whether the broker set the timestamp), content (16 bytes, see `translation/identity.py`), masked
+            (null if no schema-registry id can be inside), key_schema, value_schema (null likewise), headers (name and
+            hash, in order; null if there are none), origin (the old offset in a provenance header), size (bytes of key,
+            value and headers).
     """
     tasks = _tasks(spark, ranges, max_records_per_task)
     options = _source_options(properties, isolation)
@@ -112,7 +112,7 @@ def identify(records: DataFrame, *, salt: bytes) -> DataFrame:
         _may_hold_schema(value), F.lit(False)
     )
     timestamp = F.unix_millis("timestamp")
-    # librdkafka ends a header's name at a zero byte: cut here too, a record has one identity, whoever reads it.
+    # librdkafka ends a header's name at a zero byte: cut here too, so that both readers give a record one identity.
     headers = F.transform(
         "headers",
         lambda header: F.struct(F.substring_index(header["key"], "\0", 1).alias("key"), header["value"].alias("value")),
@@ -187,7 +187,7 @@ def _schema_id(part: Column) -> Column:
 
 
 def _layers(ranges: Iterable[OffsetRange]) -> list[list[OffsetRange]]:
-    """Arrange ranges so that each layer names a partition once, as Spark's options demand."""
+    """Arrange ranges so that each layer has a partition once, as Spark's options require."""
     layers: defaultdict[int, list[OffsetRange]] = defaultdict(list)
     for _, of_partition in groupby(sorted(ranges), key=lambda r: r.topic_partition):
         for depth, merged in enumerate(_merged(of_partition)):
@@ -219,7 +219,7 @@ def _assignment(layer: Sequence[OffsetRange]) -> dict[str, str]:
 
 
 def _tasks(spark: SparkSession, ranges: Sequence[OffsetRange], max_records_per_task: int | None) -> int:
-    """Few tasks, each reading many partitions: starting a task costs more than reading a window."""
+    """Return the number of tasks: few, each for many partitions, because starting one costs more than a window."""
     few = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     if max_records_per_task is None:
         return few

@@ -1,7 +1,7 @@
 """The Spark session: one per process, local by default, or any master, or Spark Connect.
 
-Everything that happens before the first job can fail for reasons a person must repair (no Java, no connector, no
-server), so each has an error that says what was tried.
+Everything before the first job can fail for reasons that a person must fix (no Java, no connector, no server), so each
+has an error that says what was tried.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ QUIET_CONF: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
-# PySpark 4.2 states at every Arrow table that pandas 3 is new to it. No table here becomes one of pandas.
+# PySpark 4.2 warns at every Arrow table that it does not fully support pandas 3. No table here becomes a DataFrame of
+# pandas.
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
@@ -67,14 +68,14 @@ class _RunningSession:
 _lock = RLock()
 _running: _RunningSession | None = None
 _folder: tempfile.TemporaryDirectory[str] | None = None
-"""Of the JVM behind PySpark, where it was started here."""
+"""The working folder of the JVM behind PySpark, if it was started here."""
 
 
 def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None = None) -> SparkSession:
-    """Return a session that fits `settings`: the running one, else a new one.
+    """Return a session that fits `settings`: the running one, or else a new one.
 
-    Spark allows one session of the classic kind per process. A running one that does not fit is closed first if it was
-    opened here, and its jobs with it; one that somebody else opened is used as it is.
+    Spark allows one classic session per process. A running one that does not fit is closed first, with its jobs, if it
+    was opened here; one that somebody else opened is used as it is.
 
     Args:
         settings: Master or Spark Connect address, and Spark's own configuration.
@@ -83,7 +84,7 @@ def open_session(settings: SparkSettings, *, kafka: bool, given_up: Event | None
 
     Raises:
         ConnectorError: The connector cannot be resolved, or the session or server has none.
-        SecretError: A reference in the settings leads nowhere.
+        SecretError: A reference in the settings cannot be resolved.
         SparkError: No Java, an unusable master, or no Spark Connect server at the address.
     """
     global _running  # noqa: PLW0603 - a Spark session is a global of the process
@@ -132,7 +133,7 @@ def close_session() -> None:
 
 
 def _stop(session: SparkSession) -> None:
-    """Stop a session; where its JVM is gone, PySpark fails half-way and would hold on to it for good."""
+    """Stop a session; if its JVM is gone, PySpark fails half-way and must be reset, or it would keep the session."""
     try:
         session.stop()
     except (Py4JError, OSError):
@@ -163,13 +164,13 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
         os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
     configuration = _configuration(master, conf, kafka=kafka)
 
-    global _folder  # noqa: PLW0603 - as the JVM
+    global _folder  # noqa: PLW0603 - a global like the JVM
     java = _java()
     options = archive_options(java) if local else []
     _end_jvm()
     _folder = new_folder()
     logging.getLogger().addFilter(_not_of_gateway)
-    # Ivy and the JVM write to both streams, and stdout is for results only. The file has no name: it ends with the JVM.
+    # Ivy and the JVM write to both streams, and stdout is for results only. The file has no name and ends with the JVM.
     with tempfile.TemporaryFile() as log:
         try:
             with starting(configuration, Path(_folder.name), options):
@@ -194,17 +195,17 @@ def _launch(master: str, conf: ClientProperties, *, kafka: bool, given_up: Event
 
 
 def _brings_connector(conf: Mapping[str, str]) -> bool:
-    """Whether somebody named a connector, which only loading it can tell; ours was compared with the lock."""
+    """Return whether the settings name a connector, which can be checked only by loading it; ours is in the lock."""
     return "spark-sql-kafka" in conf.get("spark.jars.packages", "") + conf.get("spark.jars", "")
 
 
 def _not_of_gateway(record: logging.LogRecord) -> bool:
-    """Keep back what PySpark's gateway tells the root logger, with a traceback: it raises the same as well."""
+    """Filter what PySpark's gateway logs to the root logger with a traceback: it also raises it."""
     return "py4j" not in Path(record.pathname).parts
 
 
 def _connect(remote: str, conf: ClientProperties) -> SparkSession:
-    import grpc  # noqa: PLC0415 - only Spark Connect needs it, and it takes a second with what it imports
+    import grpc  # noqa: PLC0415 - only Spark Connect needs it, and its import takes a second
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415 - as above
 
     try:
@@ -213,7 +214,7 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
         with builder.toChannel() as channel:
             grpc.channel_ready_future(channel).result(timeout=SERVER_TIMEOUT_S)
         session = SparkSession.builder.remote(remote).getOrCreate()
-        # PySpark 4.2 asks the server once more when the process ends, for ten minutes where it is gone by then.
+        # When the process ends, PySpark 4.2 calls the server once more, for ten minutes if it is gone by then.
         with suppress(AttributeError):
             atexit.unregister(session.client._on_exit)
     except (PySparkException, grpc.RpcError, grpc.FutureTimeoutError, ConnectionRefusedError) as error:
@@ -237,7 +238,7 @@ def _connect(remote: str, conf: ClientProperties) -> SparkSession:
 
 
 def _disconnect(session: SparkSession, *, answers: bool) -> None:
-    """Stop a Connect session; a server that is gone is not told, since PySpark would try for minutes."""
+    """Stop a Connect session without a call to a server that is gone, which PySpark would retry for minutes."""
     if not answers:
         vars(session)["release_session_on_close"] = False
     session.stop()
@@ -245,14 +246,14 @@ def _disconnect(session: SparkSession, *, answers: bool) -> None:
 
 
 def _knock(endpoint: str) -> None:
-    """Fail at once where nothing listens; gRPC would try again until the time is up."""
+    """Raise at once if nothing listens; gRPC would retry until its timeout."""
     host, port = endpoint.rsplit(":", maxsplit=1)
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=SERVER_TIMEOUT_S).close()
     except ConnectionRefusedError:
         raise
     except OSError:
-        return  # behind a proxy only gRPC finds the way
+        return  # behind a proxy only gRPC finds the server
 
 
 def _adopt() -> SparkSession:
@@ -263,7 +264,7 @@ def _adopt() -> SparkSession:
 
 
 def _alive(running: _RunningSession) -> bool:
-    """Ask for an answer that needs no job, so that a busy session is not waited for."""
+    """Return whether a session answers a request that needs no job, so that a busy session is not waited for."""
     if running.settings.remote:
         return _server_answers(running.settings.remote, running.session)
     if SparkContext._active_spark_context is None:
@@ -343,8 +344,8 @@ def _launch_error(error: str, log: str, configuration: Mapping[str, str]) -> Spa
 
 
 def _end_jvm() -> None:
-    """End the JVM behind PySpark: jars are resolved only when one starts."""
-    global _folder  # noqa: PLW0603 - as the JVM
+    """End the JVM behind PySpark: jars are resolved only when a JVM starts."""
+    global _folder  # noqa: PLW0603 - a global like the JVM
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     process = getattr(gateway, "proc", None)
@@ -361,14 +362,14 @@ def _end_jvm() -> None:
 def end_starting_jvm(frames: Iterable[FrameType]) -> bool:
     """End the JVM that PySpark is, or was, waiting for.
 
-    It would never end by itself: the folder where it says its port is gone, it fails to write there, and its
-    gateway thread lives on. PySpark keeps the process to itself until it has the port.
+    It would never end by itself: the folder in which it reports its port is gone, it fails to write there, and its
+    gateway thread keeps running. PySpark does not expose the process before it has the port.
 
     Args:
-        frames: Of the thread that starts it.
+        frames: The frames of the thread that starts it.
 
     Returns:
-        Whether the thread is launching one, so that only killing that ends its wait. There may be no process yet.
+        Whether the thread is launching a JVM, so that only killing that ends the wait. It may have no process yet.
     """
     launching = [frame for frame in frames if frame.f_code.co_name == "launch_gateway"]
     for frame in launching:
@@ -387,7 +388,7 @@ def _cores(master: str) -> int:
 
 
 def _without_token(remote: str) -> str:
-    """A Connect address may carry a token behind the first `;`."""
+    """Return a Connect address without its parameters, which may hold a token after the first `;`."""
     return remote.split("/;", maxsplit=1)[0]
 
 

@@ -1,7 +1,7 @@
-"""What Spark's Python workers need: checked with one tiny job, then sent as a zip.
+"""Ship the code and check the packages that Spark's Python workers need: one tiny job, then a zip.
 
-Workers that already import the very same code get nothing: a zip comes first on their path and would hide the rest of
-an installed Offsetwise. That is so for local masters, and for clusters whose image holds this release.
+Workers that already import exactly the same code get nothing: a zip comes first on their path and would hide the rest
+of an installed Offsetwise. That is the case for local masters, and for clusters whose image has this release.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ SHIPPED: Final = (
     "translation.identity",
     "translation.worker",
 )
-"""Modules of the core that hold what runs on workers; plug-ins register theirs. All are sent with every module of
+"""Modules of the core whose functions run on workers; plug-ins register theirs. They are sent with all modules of
 Offsetwise that they import."""
 CLIENT: Final = "confluent-kafka"
-"""Brings librdkafka; one of another release may lack calls or behave otherwise, so Spark's source reads then."""
+"""The package with librdkafka. Another release may lack calls or behave differently, so that Spark's source is used
+then."""
 _IMPORT: Final = re.compile(r"\s*from offsetwise\.([\w.]+) import ")
 PROBED_TASKS: Final = 4
 SHIPPED_KEY: Final = "spark.offsetwise.shipped"
@@ -56,20 +57,20 @@ def ship(
     packages: Sequence[str] = (),
     watch: Callable[[], None] = lambda: None,
 ) -> None:
-    """Make the workers able to run Offsetwise's functions (`mapInArrow`, `applyInArrow`); cheap to call again.
+    """Make the workers able to run Offsetwise's functions (`mapInArrow`, `applyInArrow`); calling it again is cheap.
 
-    Spark sends a function by the name of its module, so a function for workers stands in one of the modules `SHIPPED`,
-    or inside another function.
+    Spark pickles a function by the name of its module, so a function for workers is in one of the modules `SHIPPED`, or
+    inside another function.
 
     Args:
         spark: Classic or Connect.
-        uris: What the workers will open; their file systems' libraries are checked too.
-        packages: What else they have to import.
-        watch: Called several times a second while the workers are asked, which a full cluster lets wait; what it raises
-            ends that and is raised here.
+        uris: The URIs that the workers will open; the libraries of their file systems are checked too.
+        packages: Other packages that they have to import.
+        watch: Called several times a second while the job runs, which may wait on a full cluster; its exception ends
+            the job and is raised here.
 
     Raises:
-        WorkerError: A worker has another Python, or lacks a package. Says which, where, and the pip line.
+        WorkerError: A worker has another Python, or lacks a package. The message names both and the pip command.
     """
     needed = tuple(dict.fromkeys((*_packages(uris), *packages)))
     files = shipped_files()
@@ -93,9 +94,9 @@ def have_client(spark: SparkSession) -> bool:
 
 
 def keep_archive(files: Mapping[str, bytes]) -> Path:
-    """Return a zip of modules that stays until this process ends, since an executor may ask for it at any time.
+    """Return a zip of modules that exists until this process ends, because an executor may fetch it at any time.
 
-    Its name tells its content: Spark refuses a file that it has under the same name with other bytes.
+    Its name depends on its content: Spark rejects a file with a known name and other bytes.
 
     Args:
         files: Source by path below the package.
@@ -122,9 +123,9 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 @cache
 def shipped_files() -> dict[str, bytes]:
-    """Follow the imports of what runs on workers; source by path below the package, in the order of the paths.
+    """Return the modules that run on workers with their imports; source by path below the package, sorted by path.
 
-    What modules that register import in their functions is not sent: most of that runs here.
+    Imports inside functions of modules that register are not followed: most of that code runs on the driver.
     """
     results: dict[str, bytes] = {}
     of_plugins = modules_on_workers()
@@ -148,11 +149,10 @@ def _path(module: str) -> Path:
 
 
 def _imports(source: bytes, *, deepest: int | None = None) -> Iterator[str]:
-    """Name the modules below `offsetwise` that a source imports when it runs, and the packages around them.
+    """Yield the modules below `offsetwise` that a source imports when it runs, and their parent packages.
 
-    Imports that are indented deeper than `deepest` do not count. By its lines, which one tool formats: `ast.parse`
-    fails now and then where two threads call it at once (CPython issue 106905), and pages are parsed while Spark
-    starts.
+    Imports that are indented deeper than `deepest` are ignored. Lines are parsed instead of the AST: `ast.parse` may
+    fail if two threads call it at once (CPython issue 106905), and pages are parsed while Spark starts.
     """
     guard: int | None = None
     for line in source.decode().splitlines():
@@ -175,7 +175,7 @@ def _digest(files: Mapping[str, bytes]) -> str:
 
 
 def _packages(uris: Sequence[str]) -> tuple[str, ...]:
-    """Name the packages that workers must import: Arrow always, file systems for the URIs at hand."""
+    """Return the packages that workers must import: Arrow always, and file systems for the URIs."""
     if not uris:
         return ("pyarrow",)
     schemes = {split_protocol(uri)[0] or "file" for uri in uris}
@@ -184,13 +184,13 @@ def _packages(uris: Sequence[str]) -> tuple[str, ...]:
 
 
 _Answer = tuple[str, str, str, str, bool]
-"""Host, Python, packages that it lacks, digest of the Offsetwise that it imports, and whether it has our librdkafka."""
+"""Host, Python, missing packages, digest of the Offsetwise that it imports, and whether it has our librdkafka."""
 
 
 def _ask_here(spark: SparkSession, needed: tuple[str, ...], names: tuple[str, ...]) -> list[_Answer]:
-    """Ask the Python that the workers of a local master run, without them; empty where they may be others.
+    """Run the check in the Python of a local master's workers, without Spark; empty if they may have another one.
 
-    It answers as they would if it finds the same package: they have its environment and its folder.
+    The answer is that of the workers if it finds the same package: they have the same environment and folder.
     """
     if over_connect(spark) or not (spark.conf.get("spark.master", "") or "").startswith("local"):
         return []

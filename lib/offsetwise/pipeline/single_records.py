@@ -1,4 +1,4 @@
-"""Single records of a cluster, read again by their offsets: what shows that a plan's proof still holds."""
+"""Read single records of a cluster again by their offsets, to show that a plan's proof still holds."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def read_places(
     isolation: IsolationLevel,
     salt: bytes,
 ) -> dict[tuple[TopicPartition, int], Records]:
-    """Read the record at each place, as hashes under `salt`; payloads never leave Spark.
+    """Read the record at each offset, as hashes under `salt`; payloads never leave Spark.
 
-    A place without a record is left out: nothing is said about it. One job, whatever the number of places; each is one
-    row on the driver.
+    Offsets without a record are missing in the result. One job, whatever the number of offsets; each is one row on the
+    driver.
 
     Raises:
         ClusterError: The cluster cannot be read by Spark.

@@ -81,10 +81,10 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], type[OffsetwiseError], str, str], ...
 )
 
 _NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
-"""All that py4j says when Java ends inside a call; an error of Java's own has a second line."""
+"""The whole message of py4j when Java ends during a call; an exception of Java has a second line."""
 
 _masked: Callable[[str], str] = str
-"""Takes the secrets of the running session out of a text. A Spark session is a global of the process."""
+"""Masks the secrets of the running session in a text. A Spark session is a global of the process."""
 
 
 def hide(masked: Callable[[str], str]) -> None:
@@ -93,14 +93,14 @@ def hide(masked: Callable[[str], str]) -> None:
 
 
 def tellable(error: Exception) -> Exception | None:
-    """Return an error as the cause of one of ours; None where its text has a secret, which a traceback would print."""
+    """Return an error as the cause of one of ours; None if its text has a secret, which a traceback would print."""
     return error if _masked(str(error)) == str(error) else None
 
 
 def translate_spark_error(error: BaseException) -> OffsetwiseError:
-    """Name what went wrong in a Spark action, from whatever PySpark raised.
+    """Convert whatever PySpark raised in a Spark action.
 
-    Never carries a stack trace or more than one line of Spark's text.
+    The result never has a stack trace or more than one line of Spark's text.
     """
     if isinstance(error, OffsetwiseError):
         return error
@@ -139,7 +139,7 @@ def _cause_of(error: BaseException) -> _Cause:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Raise what Spark raises inside the block as one of our errors.
+    """Convert exceptions of Spark inside the block.
 
     Raises:
         OffsetwiseError: See `translate_spark_error`.
@@ -151,7 +151,7 @@ def spark_errors() -> Iterator[None]:
 
 
 def foreign_answer(actual: str) -> WorkerError:
-    """Return the refusal of what Offsetwise's own function never answers on Spark's workers."""
+    """Return the error for an answer that Offsetwise's own function never gives on Spark's workers."""
     return WorkerError(
         f"Spark's workers: expected the answer of Offsetwise's own function to each question, found {actual}. Nothing "
         "was used from them.",
@@ -173,7 +173,7 @@ def _cause(text: str) -> str:
 
 
 def _message(text: str) -> str:
-    """Skip py4j's own first line: 'An error occurred while calling o12.collect.' says nothing."""
+    """Return the first line with content, without py4j's own `An error occurred while calling o12.collect.` line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         return lines[1].removeprefix(": ")

@@ -1,4 +1,4 @@
-"""The first step of all work on Spark: PySpark installed where `make console` left it out, and a session started."""
+"""Start Spark for a command or page: install PySpark if `make console` left it out, and open a session."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ INSTALL_STEP: Final = "install PySpark, once: half a minute or more"
 _PAUSE_S: Final = 0.01
 _POLL_S: Final = 0.2
 _INSTALL_S: Final = 30
-"""How long it usually takes, for the share that is done."""
+"""The usual duration, for the progress report."""
 _LAST_LINES: Final = 3
 _one_at_a_time: Final = Lock()
 SESSION_OPEN: Final = Event()
-"""Set while this process has a session; for who must not import PySpark, or wait, to know it."""
+"""Set while this process has a session, for code that must not import PySpark or wait."""
 
 
 def start_spark(
@@ -52,14 +52,15 @@ def start_spark(
 
     Args:
         settings: Where Spark runs.
-        progress: Told the step, and several times a second while workers are asked; what it raises is raised here.
-        records: Whether its workers will read Kafka's records: they get what that needs.
-        packages: What its workers need to import to read others.
+        progress: Called with the step, and several times a second while workers are checked; its exception is raised
+            here.
+        records: Whether its workers will read Kafka records: they get the code and packages for that.
+        packages: The packages that its workers need to read records of other streams.
         given_up: Set when nobody waits for it any more; no JVM is started then.
 
     Raises:
         SparkError: Spark cannot be started, or its start was given up.
-        WorkerError: The workers cannot run what they were sent.
+        WorkerError: The workers cannot run the shipped code.
     """
     install_pyspark(progress)
     from offsetwise.pipeline.session import open_session  # noqa: PLC0415 - it needs PySpark
@@ -75,11 +76,11 @@ def start_spark(
 
 @contextmanager
 def starting_beside(settings: SparkSettings) -> Iterator[Callable[[], None]]:
-    """Start Spark for reading records while the block reads other things; `start_spark` then finds it, or waits.
+    """Start Spark for reading records while the block does other work; `start_spark` then finds it, or waits.
 
-    What fails here is tried again, and told, by `start_spark`. The block is handed what gives the start up; where the
-    block fails, that is done too. It keeps nobody waiting: a JVM that is being started is ended, one that has started
-    ends with this process.
+    A failure here is retried, and reported, by `start_spark`. The block receives a function that gives up the start; it
+    is also called if the block fails. It does not wait: a JVM that is starting is ended, one that has started ends with
+    this process.
     """
     from offsetwise.pipeline.session import end_starting_jvm  # noqa: PLC0415 - it needs PySpark
 
@@ -108,9 +109,9 @@ def starting_beside(settings: SparkSettings) -> Iterator[Callable[[], None]]:
 
 
 def _import_meanwhile() -> None:
-    """Import what the first job needs, while the JVM starts on another core; whoever needs it tells what fails."""
+    """Import what the first job needs while the JVM starts on another core; errors appear at the regular import."""
     with suppress(ImportError):
-        import offsetwise.pipeline.content  # noqa: F401, PLC0415 - for whoever needs it next
+        import offsetwise.pipeline.content  # noqa: F401, PLC0415 - for the next import
     with suppress(ImportError):
         import pandas  # noqa: F401, PLC0415 - as above
         import pyarrow  # noqa: F401, PLC0415 - as above
@@ -121,11 +122,11 @@ def can_be_installed() -> bool:
 
 
 def install_pyspark(progress: Progress) -> None:
-    """Install PySpark where `make console` left it out; do nothing elsewhere.
+    """Install PySpark if `make console` left it out; do nothing elsewhere.
 
     Args:
-        progress: Receives the step with the seconds that have passed, of the seconds it usually takes. What it raises
-            ends the installation, which the next call begins again.
+        progress: Called with the step and the elapsed seconds of the usual duration. Its exception ends the
+            installation, which the next call starts again.
 
     Raises:
         SparkError: The installation failed.
@@ -157,7 +158,7 @@ def _checkout() -> Path | None:
 
 def _run(command: list[str], output: int, progress: Progress) -> int:
     start = time.monotonic()
-    # A group of its own: where nobody waits for it any more, what make started is ended with it.
+    # A process group of its own: giving up also ends the processes that make started.
     environment = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "MFLAGS"}
     process = subprocess.Popen(  # noqa: S603 - our own Makefile
         command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True

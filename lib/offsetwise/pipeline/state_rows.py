@@ -21,17 +21,17 @@ class CountsRows(Protocol):
         spark: SparkSettings,
         progress: Progress,
     ) -> StateRows:
-        """Count the rows, on Spark.
+        """Count the rows of a checkpoint's state, on Spark.
 
         Args:
-            uri: Where the checkpoint is, as the migration file says.
-            checkpoint: The same checkpoint, as it was read.
+            uri: The URI of the checkpoint, as in the migration file.
+            checkpoint: The same checkpoint, parsed.
             roots: The folders that may be read; None for all.
-            spark: The Spark that counts.
-            progress: Told each step; what it raises stops the count.
+            spark: The settings of Spark.
+            progress: Called with each step; its exception stops the count.
 
         Raises:
             StorageError: It lies outside the roots, or Spark would read another path.
-            CheckpointError: It has no state that Spark's readers could be asked about.
+            CheckpointError: It has no state that Spark's readers can read.
             SparkError: Spark cannot be started, or cannot read it.
         """

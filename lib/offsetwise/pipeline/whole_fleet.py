@@ -15,19 +15,19 @@ from offsetwise.storage.location import locate
 
 _Place: TypeAlias = tuple[str, tuple[str, ...]]
 WAVE_SIZE: Final = 500
-"""Checkpoints per job, so that a person sees progress. Jobs of 250 take twice the CPU of one of 1,000."""
+"""How many checkpoints one job reads, so that a person sees progress. Jobs of 250 take twice the CPU of one of
+1,000."""
 
 
 def read_fleet(migration: Migration, progress: Progress, *, in_process: int) -> Fleet:
     """Read the checkpoints that a migration names, and all others below its roots: of each what decides the restart.
 
-    A checkpoint that cannot be read is a row that says why; a root that cannot be looked into is a trouble of the
-    fleet.
+    An unreadable checkpoint is a row with the reason; an unreadable root is a `RootTrouble` of the fleet.
 
     Args:
         migration: The migration.
-        progress: Told each step, and several times a second while Spark reads; what it raises stops the reading.
-        in_process: Up to so many are read here.
+        progress: Called with each step, and several times a second while Spark reads; its exception stops the reading.
+        in_process: Up to this many checkpoints are read in this process, without Spark.
 
     Raises:
         WorkerError: The workers cannot run the parser.
@@ -94,7 +94,7 @@ def _add_below(roots: Sequence[str], known: dict[_Place, str], progress: Progres
         try:
             discovered = find_checkpoints(root, roots=roots)
         except StorageError as error:
-            # A checkpoint that is its own root says so in its row.
+            # A checkpoint that is its own root is reported in its row.
             if _location(root) not in known:
                 troubles.append(RootTrouble(root=root, problem=error.problem, fix=error.fix))
             continue

@@ -29,7 +29,7 @@ from offsetwise.translation.search import SearchTarget
 from offsetwise.translation.worker import ANSWER_SCHEMA, RECORD_COLUMNS, Answer, LogSide, Task, answer_group
 
 LARGE_OFFSETS = 20_000
-"""Windows above this are read by jobs of their own, split into tasks of about as many records."""
+"""Larger windows are read by separate jobs, split into tasks of about this many records."""
 
 
 Place: TypeAlias = tuple[TopicPartition, int]
@@ -45,7 +45,7 @@ class Ask:
     preserving: bool = False
     """Whether the link is stated to keep offsets: a few probes come first."""
     logs: tuple[SeenLog, SeenLog] = field(default=(SeenLog(), SeenLog()), compare=False)
-    """Both logs as the first look showed them; what nobody told is not compared."""
+    """Both logs at the first observation; unknown values are not compared."""
 
     @property
     def old_position(self) -> Place:
@@ -62,27 +62,27 @@ class WindowReader:
     properties: Mapping[Cluster, Mapping[str, str]]
     """The Java client's properties of both clusters."""
     clients: Mapping[Cluster, Mapping[str, str]] | None
-    """librdkafka's; None where the workers lack it, so that Spark's own source reads everything."""
+    """librdkafka's properties; None if the workers lack it, so that Spark's own source reads everything."""
     isolation: IsolationLevel
     progress: Progress
     salt: bytes
-    """Keys the hashes. One a run, so that identities of one run can be compared."""
+    """Keys the hashes. One for each run, so that identities of one run can be compared."""
     unread: dict[Ask, ClusterError] = field(default_factory=dict)
-    """Positions whose records a cluster did not give, each with the first reason."""
+    """Positions whose records a cluster did not return, each with the first reason."""
     ways: dict[Place, frozenset[ReadingWay]] = field(default_factory=dict)
-    """How the records that answered were read."""
+    """How the records of each answered position were read."""
 
     def answers(self, tasks: Mapping[Ask, Task], step: str) -> dict[Ask, Answer]:
         """Answer tasks: narrow ones in one job, in which each task reads its own windows; wide ones in another.
 
-        Spark's source reads what is wide, since it splits one window among tasks, and what librdkafka cannot read.
+        Spark's source reads wide windows, because it splits them among tasks, and those that librdkafka cannot read.
 
         Args:
-            tasks: What to answer.
-            step: What to call it in progress reports.
+            tasks: The tasks.
+            step: The name of the step in progress reports.
 
         Returns:
-            The answers; those that are missing are named in `unread`.
+            The answers; `unread` has the reasons for missing ones.
 
         Raises:
             SparkError: A job failed.
@@ -135,7 +135,7 @@ class WindowReader:
     def _by_source(
         self, tasks: Mapping[Ask, Task], max_records_per_task: int | None, watch: Callable[[], None]
     ) -> dict[Ask, Answer]:
-        """Read by Spark's own source; where that fails, each topic by itself, since Spark does not say which failed."""
+        """Read by Spark's own source; if that fails, topic by topic, because Spark does not name the failing one."""
         topics = {ask.partition.topic for ask in tasks}
         try:
             return self._job(tasks, max_records_per_task, watch)
@@ -163,7 +163,7 @@ class WindowReader:
         for part in (*parts[1:], questions):
             records = records.unionByName(part, allowMissingColumns=True)
         by_number = {number: (secrets.token_hex(8), task) for number, (_, task) in numbered.items()}
-        # Spark 4.2 looks for types of the function by Connect, and fails with UnboundLocalError on a partial one.
+        # Spark 4.2 inspects the types of the function over Connect, and raises UnboundLocalError for a partial.
         grouped = records.groupBy("task").applyInArrow(lambda group: answer_group(by_number, group), ANSWER_SCHEMA)
         with spark_errors():
             table = interruptible(self.spark, grouped.toArrow, watch)

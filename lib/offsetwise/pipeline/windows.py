@@ -1,8 +1,8 @@
-"""What runs on Spark's workers for narrow windows: one Kafka client of a task reads those of many partitions.
+"""The code for narrow windows on Spark's workers: the Kafka client of a task reads those of many partitions.
 
-Shipped to the workers, so no import beyond what they have; librdkafka is used only where they have it
-(`pipeline/shipping.py` asks them). Reading leaves no trace on a cluster: no group, no commit, no new topic. Keys,
-values and headers are hashed as they come (`translation/identity.py`) and never leave the task.
+Shipped to the workers, so it imports only what they have; librdkafka is used only if they have it
+(`pipeline/shipping.py` checks). Reading leaves no trace on a cluster: no group, no commit, no new topic. Keys, values
+and headers are hashed as they arrive (`translation/identity.py`) and never leave the task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from offsetwise.translation.worker import LogSide, Paired, RecordQuestion, Task,
 
 WINDOW_SCHEMA: Final = "task long, answer string, failed string, told string"
 OFFSETS_AT_ONCE: Final = 200_000
-"""Windows of a task are read in parts of about so many offsets, so that its memory has a bound."""
+"""A task reads its windows in parts of about this many offsets, which bounds its memory."""
 PARTITIONS_AT_ONCE: Final = 500
 
 
@@ -33,7 +33,7 @@ class LocatedTask:
     partition: int
     task: Task
     token: str
-    """What the answer repeats: nobody can take it for the answer to another question."""
+    """Repeated in the answer, so that it cannot be taken for the answer to another question."""
 
     def range_of(self, log: LogSide) -> Range:
         is_new = log is LogSide.NEW
@@ -61,8 +61,8 @@ def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, ba
         batches: `pyarrow.RecordBatch`es with one column of `row`.
 
     Yields:
-        `pyarrow.RecordBatch`es of `WINDOW_SCHEMA`: the answer (JSON); or why the partition could not be read, and a
-        clause that says more; or neither, where only Spark's own source can read a record.
+        `pyarrow.RecordBatch`es of `WINDOW_SCHEMA`: the answer (JSON); or why the partition could not be read, with a
+            clause of detail; or neither, if only Spark's own source can read a record.
     """
     import pyarrow as pa  # noqa: PLC0415 - the workers have it, this module must load without it
 
@@ -74,7 +74,7 @@ def answer_windows(clients: Mapping[LogSide, Mapping[str, Any]], salt: bytes, ba
             try:
                 with collected_seldom():
                     rows = [*_answered(readers, some)]
-            except UnicodeDecodeError:  # librdkafka's Python gives no header whose name is not UTF-8
+            except UnicodeDecodeError:  # librdkafka's Python returns no header whose name is not UTF-8
                 rows = [(task.number, None, None, None) for task in some]
             columns = zip(*rows, strict=True)
             types = (pa.int64(), pa.string(), pa.string(), pa.string())
@@ -104,7 +104,7 @@ def _parts(tasks: Iterable[LocatedTask]) -> Iterator[list[LocatedTask]]:
 
 _NOTHING: Final[list[Any]] = []
 _Row: TypeAlias = tuple[int, str | None, str | None, str | None]
-"""Of `WINDOW_SCHEMA`."""
+"""A row of `WINDOW_SCHEMA`."""
 
 
 def _answered(readers: Mapping[LogSide, RangeReader[_WindowRecord]], tasks: Sequence[LocatedTask]) -> Iterator[_Row]:
@@ -148,7 +148,7 @@ class _Read:
 
 
 class _WindowRecord(NamedTuple):
-    """One record without its bytes: what `Records` has columns of, in their order, and what goes beside them."""
+    """One record without its bytes: the columns of `Records` in their order, and its size."""
 
     offset: int
     timestamp: int | None
@@ -177,7 +177,7 @@ class _KeptRecord:
         kind, timestamp = message.timestamp()
         key, value, headers = message.key(), message.value(), message.headers()
         salt, of_key, of_value = self._salt, schema_id(key), schema_id(value)
-        # By position: what this costs is paid for every record.
+        # By position, because this runs for every record.
         return _WindowRecord(
             message.offset(),
             None if kind == self._untimed or timestamp < 0 else timestamp,

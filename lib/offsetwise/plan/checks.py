@@ -1,4 +1,4 @@
-"""What has to hold of a plan before somebody approves it, as far as the plan itself can tell."""
+"""The checks that a plan must pass before it is approved, from the plan alone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from offsetwise.wording import first_of
 from offsetwise.wording.terms import in_words
 
 PLACED: Final = "every partition has an offset"
-"""What the check is called that no partition is left out, in Kafka's words."""
+"""The name of the check that no partition is left out."""
 _NAMED: Final = 3
-"""How many partitions a sentence names."""
+"""How many partitions a sentence lists."""
 
 
 def checks_of(plan: Plan) -> tuple[GateCheck, ...]:
@@ -27,12 +27,10 @@ def checks_of(plan: Plan) -> tuple[GateCheck, ...]:
 
 
 def unmet(plan: Plan) -> tuple[str, ...]:
-    """Return the names of the checks that are not met, in the order of `checks_of`."""
     return tuple(dict.fromkeys(check.name for check in checks_of(plan) if check.outcome is Outcome.FAILED))
 
 
 def _readable(plan: Plan) -> Iterator[GateCheck]:
-    """Yield the check of names that hide characters or mix scripts; nothing where no name does."""
     marked = names.marked_names(plan)
     if marked:
         yield GateCheck(outcome=Outcome.FAILED, name="every name is what it looks like", told=names.warning_of(marked))
@@ -80,9 +78,9 @@ def _in_range(plan: Plan) -> GateCheck:
 
 
 def _within(position: PlannedPosition, isolation: IsolationLevel) -> bool | None:
-    """Return whether an offset lies inside its log; None where a bound is not known or cannot be compared with it.
+    """Return whether a position lies inside its log; None if a bound is unknown or cannot be compared with it.
 
-    An end that is neither before nor behind any position is open.
+    The end of an open shard compares as neither before nor after a position.
     """
     start, end = position.new.log_start, position.new.end(isolation)
     if start is None or end is None:

@@ -1,4 +1,4 @@
-"""Where each partition starts: translated, or decided by a person; never anywhere else."""
+"""The start of each partition: a translated offset, or a person's decision; never anything else."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ class Grounds:
     isolation: IsolationLevel
     new: Snapshot
     logs: Mapping[TopicPartition, PartitionState]
-    """The new cluster's partitions."""
+    """The partitions of the new cluster."""
     overrides: Mapping[TopicPartition, Override]
     starts: Mapping[str, StartChoice]
     begins_by_setting: bool
-    """Whether a setting of the job's client says where it begins without a position: of a group, and of a file."""
+    """Whether the job begins by a setting of its client where it has no position: a group, or a positions file."""
     unset: Unset | None
-    """What to do there."""
+    """What to do for partitions without a position."""
     keeps_pending: bool
-    """Whether the pending batch is written too, so that both its ends count."""
+    """Whether the pending batch is written as well, so that both its ends must be proven."""
     passed: Mapping[tuple[str, str, int], int]
-    """By source, topic and partition: how many offsets going back to an earlier batch reads again."""
+    """Offsets that are read again when the job goes back to an earlier batch, by source, topic and partition."""
 
     def ends(self, topic: str, partition: int) -> tuple[AnyPosition, AnyPosition] | None:
-        """Return the first and the last place on the new log; None where it was not read."""
+        """Return the log start and end on the new cluster; None if the log was not read."""
         state = self.logs.get(TopicPartition(topic, partition))
         if state is None:
             return None
@@ -77,10 +77,10 @@ def grounds_of(
     *,
     keeps_pending: bool,
 ) -> Grounds:
-    """Put together what positions are decided on.
+    """Collect the inputs that positions are decided on.
 
     Raises:
-        PlanError: A decision names a partition or topic that is not compared, one twice, or gives no reason.
+        PlanError: A decision names a partition or topic that is not compared, names one twice, or has no reason.
     """
     _, new = comparison.snapshots
     rows = {row.topic_partition: row for row in comparison.partitions}
@@ -109,7 +109,7 @@ def grounds_of(
 
 
 def decide(row: PartitionComparison, on: Grounds) -> tuple[PlannedPosition | None, tuple[Problem, ...]]:
-    """Report where one partition starts, and what speaks against it. Without a place there is no position."""
+    """Return the planned position of a partition, or None, and the objections to it."""
     if is_left_unset(row, on):
         return None, ()
     decided, reason = _decided(row, on)
@@ -186,7 +186,7 @@ def _chosen(row: PartitionComparison, choice: StartChoice, on: Grounds) -> tuple
         case Start.LATEST:
             return (None if ends is None else ends[1]), "the end of its new log is not known."
         case Start.TIMESTAMP:
-            # The end of the log would skip what is written until the job starts: never an answer of its own.
+            # The end of the log would skip records that are written until the job starts, so it is never a fallback.
             return dict(choice.looked_up).get(row.partition), "no record on the new cluster is that young."
         case Start.GROUP:
             group = on.new.group(choice.group)
@@ -226,11 +226,11 @@ def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | N
         return _position(
             row, on, new_offset=ends[1], start=Start.LATEST, method=Method.NONE, replay=0, skip=below, proof=False
         )
-    # What says "the oldest record" stays right when the log start moves.
+    # "earliest" stays correct when the log start moves.
     target_offset = row.new_offset if offset_or_none(ends[0]) is None else ends[0]
     if target_offset is None:
         return None
-    # Nothing of it was ever read, so nothing can be read twice; what retention took from it cannot be counted.
+    # Nothing of the partition was ever read, so nothing is read twice; records lost to retention cannot be counted.
     skip = 0 if ends[0] == 0 else None
     return _position(
         row,
@@ -247,7 +247,7 @@ def _new_partition(row: PartitionComparison, on: Grounds) -> PlannedPosition | N
 def _overridden(row: PartitionComparison, start: Start, override: Override, on: Grounds) -> PlannedPosition:
     proven_offset = row.new_offset if row.exactness.proven else None
     same = proven_offset == override.offset
-    # Distances between positions: at most so many records, for a log may have holes.
+    # Differences of offsets are upper bounds of record counts, because a log may have gaps.
     replay = None if proven_offset is None else _more(row.replay, proven_offset - override.offset)
     skip = None if proven_offset is None else _more(row.skip, override.offset - proven_offset)
     return _position(
@@ -317,7 +317,7 @@ def _end_proof(row: PartitionComparison) -> Proof | None:
 
 
 def _objections(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
-    """Report why the translated place may not be used unless a person decides."""
+    """Yield why the translated position must not be used unless a person decides."""
     name = str(row.topic_partition)
     if row.old_offset is None:
         if on.ends(row.new_topic, row.partition) is None:
@@ -349,7 +349,7 @@ def _objections(row: PartitionComparison, on: Grounds) -> Iterator[Problem]:
 
 
 def _against_pending(row: PartitionComparison, start: AnyPosition) -> Iterator[Problem]:
-    """The batch that runs again must hold the same records, in full, and between two proven ends."""
+    """Yield why the pending batch would not rerun with the same records: both its ends must be proven."""
     if len(row.restart) < 2:
         return
     name, end = str(row.topic_partition), row.restart[-1]
@@ -371,7 +371,7 @@ def _against_pending(row: PartitionComparison, start: AnyPosition) -> Iterator[P
 
 
 def _outside(position: PlannedPosition, on: Grounds) -> Iterator[Problem]:
-    """Every place must lie in [new log start, new log end]. None is ever moved there."""
+    """Yield why a position is outside [new log start, new log end]. Positions are never moved into the range."""
     name, ends = str(position.new_topic_partition), on.ends(position.new_topic, position.partition)
     if ends is None:
         if needs_log(position.new_offset):

@@ -1,4 +1,4 @@
-"""From a comparison to a plan, or to every reason why there may be none. Pure."""
+"""Draft a plan from a comparison, or raise with every objection. Pure."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ DECIDED_BY_ROW: Final = frozenset(
         topic_missing,
     )
 )
-"""Blocking codes that drafting decides anew: from the row as it is planned, or from the clusters' topics."""
+"""Blocking codes that drafting decides again: from the planned row, or from the topics of the clusters."""
 _READ_GROUP: Final = (
     "Draft it without a comparison, which reads the group; or take the snapshots and compare again with the group "
     "among `groups` of the migration file."
@@ -91,16 +91,16 @@ def draft(
     """Draft a plan.
 
     Args:
-        comparison: What was compared; for `rewind_to` with the positions after that batch. Its snapshot of the new
-            cluster has the groups that are to be written.
+        comparison: The comparison; for `rewind_to` with the positions after that batch. Its snapshot of the new cluster
+            has the groups to write.
         migration: The migration.
-        request: What to write, and what people decided.
+        request: The targets and people's decisions.
         drafted_at: ISO 8601, UTC.
-        ending: What it does about transactions of the job's sinks; None where no target ends any.
+        ending: The transactions of the job's sinks to end; None if no target ends any.
 
     Raises:
-        PlanError: The plan may not be made; every reason is named.
-        ConfigError: The migration names no such checkpoint.
+        PlanError: There are objections; the message names all of them.
+        ConfigError: The migration has no such checkpoint.
     """
     check_request(request)
     check_readings(comparison, migration, request)
@@ -122,7 +122,7 @@ class _Settled:
     job: JobTraits
     edits_checkpoint: bool
     dropped: int | None
-    """What was planned on the other cluster, which an edit of the checkpoint leaves out."""
+    """The polluted batch that an edit of the checkpoint leaves out; None if there is none."""
     on: Grounds
     left_unset: tuple[UnsetPartition, ...]
     ended: tuple[PlannedTransaction, ...]
@@ -252,7 +252,7 @@ def _way(engine: str, migration: Migration, request: DraftRequest, settled: _Set
 
 
 def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
-    """Sum up positions. What is not known adds nothing and is counted beside."""
+    """Sum up positions. A replay or skip that is unknown counts as 0 and in `uncounted`."""
     return PlanTotals(
         partitions=len(positions),
         overridden=sum(position.override is not None for position in positions),
@@ -263,12 +263,12 @@ def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
 
 
 def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
-    """Put what ends transactions first: a copy of the savepoint tells what they came to."""
+    """Sort targets that end transactions first, because a copy of the savepoint records how they ended."""
     return tuple(sorted(targets, key=lambda target: target_type(target.kind).role is not TargetRole.TRANSACTIONS))
 
 
 def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Problem]:
-    """Let every finding that blocks do so, unless the plan itself settles it."""
+    """Yield the findings that block, except those that the plan itself resolves."""
     for finding in findings:
         kind = describe(finding.code)
         if finding.severity is not Severity.BLOCKS or kind.unedited:
@@ -289,7 +289,7 @@ def _overridden(finding: Finding, on: Grounds) -> bool:
 
 
 def _against_clusters(comparison: Comparison, positions: Sequence[PlannedPosition]) -> Iterator[Problem]:
-    """A plan must be able to say which clusters and topics it was made for."""
+    """Yield objections if the id of a cluster or topic is unknown: a plan is bound to both."""
     old, new = comparison.snapshots
     for snapshot in (old, new):
         yield from cluster_id(snapshot)

@@ -1,6 +1,6 @@
-"""What has changed since a plan was reviewed. Growth of log ends is no drift.
+"""Compare the clusters, checkpoint and targets with their state in a reviewed plan.
 
-What only the records can tell, whether both neighbours of a place are still the same ones, `apply` reads again.
+Growth of log ends is no drift. The records next to each position are read and compared by `apply`.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ class DriftKind(StrEnum):
     PARTITIONS_CHANGED = "PARTITIONS_CHANGED"
     PARTITION_MISSING = "PARTITION_MISSING"
     LOG_START_PASSED = "LOG_START_PASSED"
-    """Retention took the record at the planned place, or ones behind it."""
+    """Retention removed the record at the planned position, or later ones."""
     LOG_END_BELOW = "LOG_END_BELOW"
-    """The log is shorter than it was: cut, or made again."""
+    """The log is shorter than before: truncated, or the topic was created again."""
     LOG_START_BELOW = "LOG_START_BELOW"
-    """The log begins earlier than it did: another log, or a broker that does not say the same twice."""
+    """The log starts earlier than before: another log, or a broker whose answers are inconsistent."""
     CHECKPOINT_REPLACED = "CHECKPOINT_REPLACED"
     CHECKPOINT_MOVED = "CHECKPOINT_MOVED"
     CHECKPOINT_EDITED = "CHECKPOINT_EDITED"
     GROUP_ACTIVE = "GROUP_ACTIVE"
     GROUP_MOVED = "GROUP_MOVED"
     TARGET_MOVED = "TARGET_MOVED"
-    """Something else is at the target of a plug-in."""
+    """The state of a target of a plug-in has changed."""
     SINK_REPLACED = "SINK_REPLACED"
     SINK_MOVED = "SINK_MOVED"
-    """A transaction of the job's sinks is in another state, or there is one that was not."""
+    """A transaction of the job's sinks has changed state, or is new."""
     TIME_LEFT = "TIME_LEFT"
-    """A transaction that is to be committed times out before the plan can be applied."""
+    """A transaction that the plan commits times out before the plan can be applied."""
     UNREADABLE = "UNREADABLE"
-    """It cannot be told: what cannot be read may have changed."""
+    """The current state cannot be read, so it may have changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,22 +71,21 @@ class Drift:
     reviewed: str
     now: str
     topic: str | None = None
-    """On the cluster that `subject` names."""
+    """The name on the cluster in `subject`."""
     partition: int | None = None
 
     @property
     def told(self) -> str:
-        """Return the drift as one sentence."""
         return f"{self.subject}: reviewed {self.reviewed}, now {self.now}."
 
 
 def drift_of_targets(plan: Plan, requirements: Requirements, migration: Migration) -> Iterator[Drift]:
-    """Read what is at targets that are services, and yield what is not as it was reviewed.
+    """Read the state of targets that are services, and yield each difference from the reviewed state.
 
     Args:
         plan: The plan.
-        requirements: Those of its requirements that must still hold.
-        migration: The migration, which says how some of them are reached.
+        requirements: The requirements that must still hold.
+        migration: The migration, which has the addresses of some services.
     """
     for reviewed in requirements.targets:
         kind = target_type(reviewed.target.kind)
@@ -115,14 +114,17 @@ def drift(
     *,
     files: Mapping[str, str] | None = None,
 ) -> tuple[Drift, ...]:
-    """Hold what a plan requires against what is there now.
+    """Compare the requirements of a plan with the current state.
 
     Args:
         plan: The plan.
         old: The old cluster now, with the plan's topics and the group that the positions were read from.
         new: The new cluster now, with the plan's topics and groups.
-        checkpoint: The checkpoint now; None where it cannot be read, or the plan was made from a group.
-        files: SHA-256 of the checkpoint's files by path, in hex; those of `checkpoint.pins` where not given.
+        checkpoint: The checkpoint now; None if it cannot be read, or the plan was drafted from a group.
+        files: SHA-256 of the checkpoint's files by path, in hex; by default `checkpoint.pins`.
+
+    Returns:
+        All drifts: clusters, positions, old logs, checkpoint, groups.
     """
     requirements = plan.requirements
     old, new = _with_read_partitions(plan, old, requirements.old), _with_read_partitions(plan, new, requirements.new)
@@ -144,7 +146,7 @@ def drift(
 
 
 def _with_read_partitions(plan: Plan, now: Snapshot, requirement: ClusterRequirement) -> Snapshot:
-    """Return a snapshot as the one that the plan was drafted from, which has what only positions tell."""
+    """Complete a snapshot with the partitions and shards that only positions name, as when the plan was drafted."""
     positions = [
         SourcePosition(topic=position.topic, partition=position.partition, offset=position.old_offset)
         for position in plan.positions
@@ -196,7 +198,7 @@ def _positions(plan: Plan, new: Snapshot) -> Iterator[Drift]:
     removed = {topic.name for topic in plan.requirements.new.topics} - {topic.name for topic in new.topics}
     for position in plan.positions:
         if position.new_topic in removed:
-            continue  # told once, for the topic
+            continue  # reported once, for the topic
         key = position.new_topic_partition
         state = logs.get(key)
         if state is None:
@@ -218,7 +220,7 @@ def _positions(plan: Plan, new: Snapshot) -> Iterator[Drift]:
 
 
 def _old_logs(plan: Plan, old: Snapshot) -> Iterator[Drift]:
-    """Hold the old logs against what they were: they get longer, and lose records at their start only."""
+    """Yield drifts of the old logs: their ends may only grow, and their starts may only rise."""
     logs = old.partitions()
     for position in plan.positions:
         state = logs.get(position.topic_partition)

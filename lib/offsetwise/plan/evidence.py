@@ -1,9 +1,9 @@
-"""Whether what a receipt or a journal says agrees with the plan: only then it is evidence of what was written.
+"""Compare receipts and journals with their plan.
 
-Both are files that anybody with the right to their folder can edit, and what applies, takes back and verifies goes by
-them. So nothing in them is believed because it stands there: targets, places, offsets and before-images must be those
-of the plan, digests of originals those that were reviewed, and every other path must have the form that writers give
-it. A plan in a receipt is the one that was applied only if its digest is.
+Anybody with write access to their folder can edit both, and `apply`, `rollback` and `verify` depend on them. So nothing
+in them is trusted by itself: targets, positions, offsets and before-images must equal those of the plan, digests of
+originals those that were reviewed, and every other path must have the form that writers use. The plan in a receipt is
+trusted only if it has the digest of the plan that was applied.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def changed(problem: str) -> FileError:
 
 
 def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tuple[bytes, Plan]:
-    """Return the plan that a receipt is of, every byte and what it says.
+    """Return the bytes and the content of the plan of a receipt.
 
     Args:
-        receipt: What was handed over.
-        plan_bytes: The plan's file where it was given, else the one in the receipt counts, as the tool writes it.
-        subject: What to call the receipt in errors, usually its path.
+        receipt: The receipt.
+        plan_bytes: The plan's file; if None, the plan in the receipt as `files.dump` writes it.
+        subject: The name of the receipt in errors, usually its path.
 
     Raises:
-        FileError: The plan is another one than the receipt names by its digest.
-        PlanError: It contradicts itself.
+        FileError: The plan does not have the digest that the receipt names.
+        PlanError: The plan contradicts itself.
     """
     data = files.dump(receipt.plan).encode() if plan_bytes is None else plan_bytes
     digest = digest_of(data)
@@ -63,17 +63,17 @@ def plan_of(receipt: Receipt, plan_bytes: bytes | None, *, subject: str) -> tupl
 def require_agreeing(
     subject: str, plan: Plan, digest: str, steps: Sequence[ReceiptStep], *, locations: Sequence[str | None] = ()
 ) -> None:
-    """Refuse a receipt whose steps are not those of its plan.
+    """Raise unless the steps of a receipt are those of its plan.
 
     Args:
-        subject: What to call it in errors, usually its path.
-        plan: The plan that it is of.
-        digest: The plan's, hex.
-        steps: What it says was written.
-        locations: Where each target stands, as far as that is known.
+        subject: The name of the receipt in errors, usually its path.
+        plan: The plan.
+        digest: The plan's digest, hex.
+        steps: The steps of the receipt.
+        locations: The location of each target, None if unknown; empty if all are unknown.
 
     Raises:
-        FileError: One says something else.
+        FileError: A step disagrees with the plan.
         OffsetwiseError: The plan could not have been written.
     """
     if len(steps) != len(plan.targets):
@@ -96,20 +96,20 @@ def require_step(
     notes: Mapping[str, str] | None = None,
     begun: bool = False,
 ) -> None:
-    """Refuse what a receipt or a journal says of one target where the plan says something else.
+    """Raise if a step of a receipt or journal disagrees with the plan.
 
     Args:
-        subject: What to call the file in errors, usually its path.
-        plan: The plan that it is of.
-        digest: The plan's, hex.
-        number: The step's.
-        step: What it says was written, or was about to be.
-        location: Where the target stands; None where that is not known.
-        notes: What a journal keeps for the step's writer; None for a receipt.
-        begun: Whether the journal says that it began: then its writer has noted what it needs to go on.
+        subject: The name of the file in errors, usually its path.
+        plan: The plan.
+        digest: The plan's digest, hex.
+        number: The index of the step.
+        step: What was written, or was about to be.
+        location: The location of the target; None if unknown.
+        notes: The notes of the step's writer in a journal; None for a receipt.
+        begun: Whether the step began according to the journal: then its writer has noted what it needs to continue.
 
     Raises:
-        FileError: It does.
+        FileError: The step disagrees with the plan.
         OffsetwiseError: The plan could not have been written.
     """
     wrong = next(_disagreements(plan, digest, number, step, location), None)

@@ -19,30 +19,30 @@ from offsetwise.wording import first_of, many
 
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _RISKY: Final = re.compile(r"^\s|^[=+\-@\uff1d\uff0b\uff0d\uff20]|[,;\"']|\s$")
-"""What a spreadsheet runs as a formula, and what breaks a line or a cell, where `;` or a tab parts cells as well."""
+"""Text that a spreadsheet runs as a formula, or that splits a line or cell where `;` or a tab separates cells."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of what is not shown as it is: controls, marks that turn text around, halves of pairs."""
+"""Unicode categories of invisible characters: control, format (such as bidirectional marks), surrogate, separator."""
 
 
 def starting_offsets(plan: Plan) -> str:
-    """Return where a job without positions of its own begins, exactly all partitions, as it is told.
+    """Return the starting offsets of a plan, with all partitions, in the form that the job takes.
 
-    For Spark the JSON of the option `startingOffsets`; for Flink the words of SQL, Java and Python; for a plan that
-    writes where a job begins in a stream of Kinesis, exactly that file.
+    For Spark: the JSON of the option `startingOffsets`. For Flink: SQL, Java and Python. For a plan that writes
+    starting positions in a Kinesis stream: that file.
 
     Raises:
-        PlanError: Its engine is not told offsets, or not those of several sources, or a partition of a topic is
+        PlanError: The engine takes no starting offsets, or not those of several sources, or a partition of a topic is
             missing.
-        ApplyError: What the plan writes cannot hold one of its positions.
+        ApplyError: The file that the plan writes cannot hold one of its positions.
     """
     return starting_form(plan.targets, plan.requirements.engine).text(plan)
 
 
 def starting_form(targets: Sequence[Target], engine: str) -> StartingOffsets:
-    """Return how the job of a plan is told where to begin, by what is written and the engine of what keeps positions.
+    """Return the form in which the job of a plan takes starting offsets, by targets and the engine of its positions.
 
     Raises:
-        PlanError: It is not told offsets.
+        PlanError: The job takes none.
     """
     form = known_form(targets, engine)
     if form is None:
@@ -55,7 +55,7 @@ def starting_form(targets: Sequence[Target], engine: str) -> StartingOffsets:
 
 
 def known_form(targets: Sequence[Target], engine: str) -> StartingOffsets | None:
-    """Return how the job of a plan is told where to begin: as what it writes says it, or else as its engine is told."""
+    """Return the form of the first target that has one, else the one of the engine; None if neither has one."""
     written = (target_type(target.kind).start for target in targets)
     return next((form for form in written if form is not None), starting_offsets_of(engine))
 
@@ -63,12 +63,12 @@ def known_form(targets: Sequence[Target], engine: str) -> StartingOffsets | None
 def whole_topics(
     plan: Plan, positions: Sequence[PlannedPosition], *, otherwise: str
 ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yield (partition, offset) of every partition, by topic.
+    """Yield each topic with (partition, offset) of all its partitions.
 
     Args:
         plan: The plan.
-        positions: Those to give, topics together, partitions ascending.
-        otherwise: What comes of a list that lacks one, as part of a sentence.
+        positions: The positions, grouped by topic, partitions ascending.
+        otherwise: The consequence of an incomplete list, as part of a sentence.
 
     Raises:
         PlanError: A partition of a topic is missing.
@@ -99,10 +99,10 @@ def _difference(numbers: Sequence[int], count: int) -> str:
 
 
 def planned_offsets(plan: Plan, name: str) -> dict[TopicPartition, int]:
-    """Return the offset that a group is to hold of every partition.
+    """Return the offset of each partition that a group is to commit.
 
     Raises:
-        ApplyError: Two sources read one partition at different places.
+        ApplyError: Two sources read one partition at different offsets.
     """
     offsets: dict[TopicPartition, int] = {}
     for position in plan.positions:
@@ -128,8 +128,9 @@ def against_gaps(plan: Plan) -> Iterator[Problem]:
 def consumer_groups_csv(plan: Plan) -> str:
     """Return the lines of `kafka-consumer-groups --reset-offsets --from-file`: no header, LF.
 
-    `topic,partition,offset`, and `group,topic,partition,offset` where the plan has several groups. The tool moves an
-    offset outside a log to its nearest end without a word; the plan's offsets lay inside when it was drafted.
+    The columns are `topic,partition,offset`, or `group,topic,partition,offset` if the plan has several groups. The tool
+    silently moves an offset outside a log to the nearest end; the offsets were inside their logs when the plan was
+    drafted.
 
     Raises:
         PlanError: A group's name cannot be in such a file, or one partition has two positions.

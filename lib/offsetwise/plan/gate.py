@@ -1,6 +1,7 @@
-"""The start gate: what must be true on both clusters before the job starts on the new one.
+"""The start gate: the conditions that must hold on both clusters before the job starts on the new one.
 
-A plan may be drafted while a check fails, because a mirror goes on; the job may not be started until all pass.
+A plan may be drafted while a check fails, because a mirror is still copying; the job must not be started until all
+pass.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ TRANSACTIONS: Final = "no open transaction"
 SKEW: Final = "skew within the watermark"
 RETENTION: Final = "retention after the cutover"
 HORIZON_MS: Final = 24 * 3_600_000
-"""How far ahead retention is looked at where no cutover was named."""
+"""How far ahead retention is checked if no cutover time is given: 24 hours."""
 
 
 def start_gate(
@@ -53,16 +54,16 @@ def start_gate(
     required: CutoverRequirement | None = None,
     sinks: SinkGrounds | None = None,
 ) -> tuple[GateCheck, ...]:
-    """Judge the conditions of the start, and those of a Flink job's sinks whose transactions it holds.
+    """Evaluate the conditions of the start, and those of a Flink job's sinks with held transactions.
 
     Args:
         comparison: The comparison.
         migration: The migration.
         now_ms: When the clusters were read, epoch ms.
-        job: What is stated about the job.
-        newest: Per partition of the new cluster the time of its newest record, where it was read.
-        cutover_ms: When the job is to start.
-        required: How far the cutover must have come before the plan is applied; None for no matter how far.
+        job: What the migration file states about the job.
+        newest: The time of the newest record of each partition of the new cluster, epoch ms, as far as it was read.
+        cutover_ms: When the job is to start, epoch ms.
+        required: The state of the cutover that `apply` requires; None for any.
         sinks: The job's sinks; None for a group.
     """
     of_streams = (
@@ -110,7 +111,7 @@ def _mirrored(comparison: Comparison, migration: Migration) -> GateCheck:
 
 
 def _preserved(count: int, migration: Migration, required: CutoverRequirement | None) -> Iterator[GateCheck]:
-    """Judge a link that is stated to keep offsets: the records that were probed say nothing of those to come.
+    """Check a link that is stated to keep offsets: the probed records are no evidence for records copied later.
 
     Args:
         count: How many partitions were found to have kept theirs.
@@ -135,7 +136,7 @@ def mirrored(row: PartitionComparison, link: Link) -> Outcome:
     if old.hw is not None and old.hw == old.log_start:
         return Outcome.PASSED
     if old.hw is None:
-        # A partition that only the new topic has needs no copy.
+        # A partition that exists only in the new topic needs no copy.
         return Outcome.PASSED if row.old_offset is None and new.hw is not None else Outcome.UNKNOWN
     if not_yet_mirrored.code in row.findings:
         return Outcome.FAILED
@@ -186,11 +187,11 @@ def _transactions(comparison: Comparison) -> GateCheck:
 def _skew(
     comparison: Comparison, migration: Migration, job: JobTraits, newest: Mapping[TopicPartition, int | None]
 ) -> GateCheck:
-    """Hold the time between the furthest partition and the one furthest behind against the watermark.
+    """Compare the watermark delay with the time between the most and the least mirrored partition.
 
-    The job's watermark follows the newest record it has read of any partition. A record that the mirror brings later
-    is at least as old as the newest one copied of its partition, give or take what producers themselves mix up; it is
-    dropped if that lies more than the watermark's delay behind.
+    The job's watermark follows the newest record that it has read of any partition. A record that is mirrored later is
+    about as old as the newest copied record of its partition, or younger; it is dropped if it is older than the
+    watermark.
     """
     lagging = [row for row in comparison.partitions if mirrored(row, migration.link) is not Outcome.PASSED]
     if not lagging:

@@ -1,4 +1,4 @@
-"""How the jobs of an engine move: what a plan asks of it."""
+"""The rules by which jobs of an engine migrate, as a plan needs them."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from offsetwise.plan.ways import Objections, Way, unopposed
 from offsetwise.registry import ENGINES, MIGRATES
 
 
-def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - as every engine's
+def _nothing_tells(plan: Plan) -> Iterable[GateCheck]:  # noqa: ARG001 - the signature of every engine
     return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingOffsets:
-    """How a job without positions of its own is told where it begins: by its engine, or by what one target writes."""
+    """The form in which a job without positions takes starting offsets: of its engine, or of what a target writes."""
 
     text: Callable[[Plan], str]
-    """What the file says; a `PlanError` or an `ApplyError` where it cannot say it."""
+    """Returns the text of the file; raises a `PlanError` or an `ApplyError` if the form cannot express the plan."""
     about: str
-    """What the file is for, for people."""
+    """The purpose of the file, for people."""
     suffix: str
-    """Of the file's name, without the dot."""
+    """The extension of the file, without the dot."""
     mime: str
     draft: Callable[[str, str], str]
-    """From the text, and a sentence that says nobody agreed to it, makes one that no job begins by."""
+    """Returns an unusable draft of the file, from its text and a sentence that says that it is not approved."""
     name: str = "starting-offsets"
-    """Of the file, behind the plan's."""
+    """The part of the file name after the plan's name."""
     objections: Objections = unopposed
-    """What speaks against beginning so."""
+    """Objections to starting this way."""
     by_source: bool = False
-    """Whether each source has offsets of its own in it, so that two may read one partition."""
+    """Whether the file has offsets for each source, so that two sources may read one partition."""
     use: str | None = None
-    """The line of the job that takes the file, whose name stands for `{0}`; None where a person copies from it."""
+    """The line of the job that takes the file, with `{0}` for its name; None if a person copies from the file."""
     began_as_told: Callable[..., Any] | None = None
-    """Holds the file, and a checkpoint of the new job, against the plan. It is given the plan, the step, the file's
-    bytes, the readers and the checkpoint's URI, and returns an `apply.verification.seen.Seen` for each position."""
+    """Compares the file and a checkpoint of the new job with the plan. Takes the plan, the step, the file's bytes, the
+    readers and the checkpoint's URI; returns an `apply.verification.seen.Seen` for each position."""
     evidence_of_start: str = ""
-    """What tells where the job began, as the end of a sentence; where nothing holds it so."""
+    """What shows where the job began, as the end of a sentence, if `began_as_told` is None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,28 +53,28 @@ class Elsewhere:
 
     checkpoint: Checkpoint
     old: str
-    """The name of the old stream in quotes, with that of its cluster where both streams have one name."""
+    """The quoted name of the old stream, with its cluster if both streams have the same name."""
     new: str
-    """Likewise of the new one."""
+    """The quoted name of the new stream, likewise."""
     highest: int
-    """The highest number of a shard that the state knows."""
+    """The highest shard number in the state."""
     numbers: tuple[int, ...]
-    """Those of the new stream's."""
+    """The shard numbers of the new stream."""
 
 
 class TakeBack(Protocol):
-    """Takes a checkpoint's positions back to an earlier point of its job."""
+    """Return a checkpoint's positions to an earlier point of its job."""
 
     def __call__(self, checkpoint: Checkpoint, point: int, /, *, files: tuple[tuple[str, str], ...] = ()) -> Checkpoint:
-        """Return the checkpoint with the positions of then.
+        """Return the checkpoint with the positions of an earlier point.
 
         Args:
-            checkpoint: As it is.
+            checkpoint: The current checkpoint.
             point: The point, by the engine's number.
-            files: (relative path, SHA-256 in hex) of the files that the positions of then were read from.
+            files: (relative path, SHA-256 in hex) of the files that the earlier positions were read from.
 
         Raises:
-            PlanError: The checkpoint does not keep that point, or not as an earlier one.
+            PlanError: The checkpoint does not keep that point, or it is not an earlier one.
         """
 
 
@@ -84,37 +84,37 @@ class Rewinding:
 
     to: TakeBack
     file: Callable[[int], str]
-    """Names the file that the positions of a point stand in."""
+    """Returns the name of the file with the positions of a point."""
     read_to: Callable[[Checkpoint], Mapping[tuple[str, str, int], int]]
     """Returns how far the job had read when it stopped, by source, topic and partition."""
     objections: Callable[[JobTraits], Iterable[Problem]]
-    """What speaks against it where the sink is not taken back too."""
+    """Yields objections if the sink is not taken back as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
-    """How the jobs of one engine move."""
+    """The migration rules of one engine."""
 
     predict: Callable[[Comparison, tuple[PartitionComparison, ...]], Prediction]
     """Returns what an unedited start on the new cluster does, given the rows that have a position."""
     ways: tuple[Way, ...] = ()
-    """Its own ways to write targets of every engine. Targets of this one alone bring theirs."""
+    """The engine's own ways, to targets of every engine. Targets for this engine alone have their own ways."""
     like: str | None = None
-    """The engine whose ways are shown for its jobs as well, because they may become jobs of that one."""
+    """The engine whose ways are also shown, because jobs of this engine may become jobs of that one."""
     starting_offsets: StartingOffsets | None = None
-    """None where a job cannot be told to begin at offsets."""
+    """None if a job cannot start from given offsets."""
     elsewhere: Callable[[Elsewhere], str] | None = None
-    """Returns what it does with nothing but another stream's name; None where it reads no such stream."""
+    """Returns what a job does if only its stream's name is changed; None if the engine reads no such stream."""
     parameters: type[Settings] = Settings
-    """What `--set` says about jobs of the engine: decisions of a draft, under the names of `DraftRequest`."""
+    """The keys of `--set` about jobs of the engine: decisions of a draft, named as in `DraftRequest`."""
     rewinding: Rewinding | None = None
-    """None where its checkpoints keep no earlier point to go back to."""
+    """None if its checkpoints keep no earlier point."""
     stopped: Callable[[Plan], Iterable[GateCheck]] = _nothing_tells
-    """Returns whether the positions show that the job is stopped."""
+    """Returns checks whether the job is stopped, as far as the positions show it."""
 
 
 def moving_of(engine: str) -> Moving:
-    """Return how the jobs of an engine move, by its name in files.
+    """Return the migration rules of an engine, by its name in files.
 
     Raises:
         VersionError: This release has no engine of that name.
@@ -125,25 +125,25 @@ def moving_of(engine: str) -> Moving:
 
 
 def engine_like(engine: str) -> str | None:
-    """Return the engine that jobs of one may become jobs of; None where there is none, or its plug-in is absent."""
+    """Return the engine that jobs of this one may become jobs of; None if there is none, or its plug-in is missing."""
     like = moving_of(engine).like
     return like if like in ENGINES else None
 
 
 def rewinding_of(engine: str) -> Rewinding | None:
-    """Return how the jobs of an engine, or of the one that they may become jobs of, go back; None where none can."""
+    """Return how jobs of an engine, or of the engine in `like`, go back to an earlier point; None if they cannot."""
     own, like = moving_of(engine).rewinding, engine_like(engine)
     return own if like is None else own or moving_of(like).rewinding
 
 
 def starting_offsets_of(engine: str) -> StartingOffsets | None:
-    """Return how the jobs of an engine, or of the one that they may become jobs of, are told to begin at offsets."""
+    """Return the starting offsets of an engine, or of the engine in `like`; None if neither takes any."""
     form, like = moving_of(engine).starting_offsets, engine_like(engine)
     return form if form is not None or like is None else moving_of(like).starting_offsets
 
 
 def require_rewinding(checkpoint: Checkpoint) -> Rewinding:
-    """Return how the job of a checkpoint goes back.
+    """Return how the job of a checkpoint goes back to an earlier point.
 
     Raises:
         PlanError: Its engine keeps no earlier point.

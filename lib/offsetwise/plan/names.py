@@ -8,12 +8,12 @@ from offsetwise.wording import first_of
 
 
 def marked_names(plan: Plan) -> tuple[str, ...]:
-    """Return the names and reasons of a plan that are marked wherever they are shown, each once, as they are."""
+    """Return the suspicious names and reasons of a plan, each once, unmarked."""
     return tuple(name for name in dict.fromkeys(_names(plan)) if marked(name) != name)
 
 
 def warning_of(names: tuple[str, ...], *, most: int = 3) -> str:
-    """Describe in a sentence that names are marked, and name some. They are yet to be marked."""
+    """Return a sentence that warns of suspicious names and lists at most `most` of them, unmarked."""
     return (
         f"Marked, since they hold characters that nobody sees or letters of several scripts: {first_of(names, most)}. "
         "They may look like names that you know."

@@ -30,7 +30,10 @@ _START: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})=(earliest|latest|timestamp:
 
 
 def target(text: str) -> Target:
-    """Read a target.
+    """Parse the value of `--target`.
+
+    Raises:
+        UsageError: It is no target.
 
     >>> str(target("consumer-group:etl"))
     'consumer-group:etl'
@@ -58,7 +61,7 @@ def _of_jobs() -> dict[str, type[Settings]]:
 
 
 def of_engines(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Split values of `--set` into those for targets, and decisions about the job by the names of `Job.draft`.
+    """Split values of `--set` into those for targets and, by the names of `Job.draft`, decisions about the job.
 
     >>> of_engines({"rewind_to": "12", "kcl": "2"})
     ({'kcl': '2'}, {'rewind_to': 12})
@@ -76,7 +79,7 @@ def of_engines(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any
 
 
 def with_settings(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of `draft` with `--set key=value` in place of older options.
+    """Return the arguments of `draft` with older options replaced by `--set key=value`.
 
     >>> with_settings(["--uid", "src", "--mark-settled", "--parallelism=4", "--author", "ada"])
     ['--set', 'uid=src', '--set', 'mark_settled=true', '--set', 'parallelism=4', '--author', 'ada']
@@ -97,10 +100,10 @@ def with_settings(arguments: Sequence[str]) -> list[str]:
 
 
 def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[tuple[TopicPartition, Override], ...]:
-    """Read `topic:partition=offset`, each with its reason.
+    """Parse `topic:partition=offset`, each with its reason.
 
     Raises:
-        UsageError: One is none.
+        UsageError: A text has another form.
     """
     results = []
     for text, reason in zip(texts, reasons, strict=True):
@@ -117,10 +120,10 @@ def overrides(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple
 
 
 def starts(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[StartChoice, ...]:
-    """Read `topic=earliest`, `latest`, `timestamp:TIME` or `group:NAME`, each with its reason.
+    """Parse `topic=earliest`, `latest`, `timestamp:TIME` or `group:NAME`, each with its reason.
 
     Raises:
-        UsageError: One is none.
+        UsageError: A text has another form.
     """
     return tuple(_start(text, reason, by) for text, reason in zip(texts, reasons, strict=True))
 
@@ -128,10 +131,10 @@ def starts(texts: Sequence[str], reasons: Sequence[str], *, by: str) -> tuple[St
 def settlements(
     commits: Sequence[str], aborts: Sequence[str], reasons: Sequence[str], *, by: str
 ) -> tuple[SettlementChoice, ...]:
-    """Read the transactional ids that a person decided about, each with its reason, commits first.
+    """Return the decisions about transactional ids, each with its reason, commits first.
 
     Raises:
-        UsageError: One is named twice.
+        UsageError: An id is named twice.
     """
     decided = [(name, Settlement.COMMIT) for name in commits] + [(name, Settlement.ABORT) for name in aborts]
     names = [name for name, _ in decided]
@@ -149,10 +152,10 @@ def settlements(
 
 
 def reasons_for(decisions: int, reasons: Sequence[str]) -> tuple[str, ...]:
-    """Return every decision its reason: one for each in their order, or one for all.
+    """Return a reason for every decision: one each in their order, or the same one for all.
 
     Raises:
-        UsageError: Neither so many nor one.
+        UsageError: The number of reasons is neither that of the decisions nor one.
     """
     if decisions and len(reasons) == 1:
         return (reasons[0],) * decisions
@@ -167,18 +170,18 @@ def reasons_for(decisions: int, reasons: Sequence[str]) -> tuple[str, ...]:
 
 
 STILL_FOR_S: Final = 60.0
-"""How long the old logs must have stood still where nobody says it."""
+"""How long the old logs must not have grown, by default, in seconds."""
 
 
 def cutover(text: str | None, still_for_s: float | None = None) -> CutoverRequirement | None:
-    """Read what is required of the cutover before a plan is applied; None where nothing is.
+    """Parse the state of the cutover that `apply` requires; None if nothing is required.
 
     >>> cutover("copied,frozen", 90)
     CutoverRequirement(states=('frozen', 'copied'), still_for_ms=90000)
 
     Args:
         text: `frozen`, `copied`, or both with a comma.
-        still_for_s: How long the old logs must have stood still, in seconds; None for `STILL_FOR_S`.
+        still_for_s: How long the old logs must not have grown, in seconds; None for `STILL_FOR_S`.
 
     Raises:
         UsageError: Another word, or only a time.
@@ -201,7 +204,7 @@ def cutover(text: str | None, still_for_s: float | None = None) -> CutoverRequir
 
 
 def time_ms(text: str, option: str) -> int:
-    """Read a time in ISO 8601; one without a zone is UTC.
+    """Parse an ISO 8601 time to epoch ms; a time without a zone is UTC.
 
     >>> time_ms("1970-01-01T00:00:01Z", "--cutover")
     1000

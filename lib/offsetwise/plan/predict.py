@@ -1,4 +1,4 @@
-"""What a job would do if it were started on the new cluster with its old numbers; and what engines share of that."""
+"""Predict what a job does if it starts on the new cluster with its old offsets."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SAME_PLACE: Final = Prediction(effect=NOTHING, told="Every number means the same
 
 
 def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
-    """Return what an unedited start does, by what the engine does. The worst comes first.
+    """Return the worst effect of an unedited start, by the rules of the engine.
 
     Args:
         comparison: The comparison.
-        rewound: Whether it is one of an earlier batch, where an unedited job would not start.
+        rewound: Whether it is a comparison of an earlier batch, from which an unedited job would not start.
     """
     if rewound:
         message = "The comparison is of an earlier batch; an unedited job would start after its last one."
@@ -40,17 +40,17 @@ def predict(comparison: Comparison, *, rewound: bool = False) -> Prediction:
         )
     foretold = [finding for finding in comparison.findings if finding.topic is None and describe(finding.code).unedited]
     if foretold:
-        # Which of a skip, a replay or a failure it comes to is said in the sentence itself.
+        # The sentence itself says which of a skip, a replay or a failure results.
         return Prediction(effect=UNKNOWN, told=" ".join(finding.message for finding in foretold))
     return moving_of(comparison.engine).predict(comparison, rows)
 
 
 def by_numbers(rows: Rows, begins: str) -> Prediction:
-    """Return what a start without any exception does.
+    """Return the effect of a start that raises no exception.
 
     Args:
         rows: The rows that have a position.
-        begins: That the job begins, as the beginning of a sentence.
+        begins: How the job begins, as the beginning of a sentence.
     """
     prediction = damage(rows, begins)
     if prediction is not None:
@@ -61,7 +61,7 @@ def by_numbers(rows: Rows, begins: str) -> Prediction:
 
 
 def damage(rows: Rows, begins: str) -> Prediction | None:
-    """Return what goes wrong without an error, the worst of it; None where nothing is known to."""
+    """Return the worst effect that causes no error; None if none is known."""
     for verdict, effect in (
         (RawVerdict.LOSS, SILENT_SKIP),
         (RawVerdict.CONFUSION, OTHER_RECORDS),
@@ -106,7 +106,7 @@ def _counted(rows: list[PartitionComparison], verdict: RawVerdict, begins: str) 
     needs={Fact.OPAQUE},
 )
 def other_stream_unedited(case: MigrationCase) -> Iterator[str]:
-    """The job's code names the new stream, and its state still has the places of the old one."""
+    """The job's code names the new stream, and its state still has positions in the old one."""
     known = [(row, row.old_offset) for row in case.rows if row.old_offset is not None]
     moved = [row for row, position in known if in_partitions(row.topic_partition, position)[0][1] is not position]
     says = None if case.checkpoint is None else moving_of(case.checkpoint.engine).elsewhere

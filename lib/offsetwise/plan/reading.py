@@ -1,4 +1,4 @@
-"""A plan's file, read strictly: it must be a plan, and it must not contradict itself."""
+"""Strict reading of plans: the file must be a plan without contradictions."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ _SALT: Final = re.compile("([0-9a-f]{2})+")
 
 
 def plan_bytes(path: Path) -> bytes:
-    """Return every byte of a plan's file. Of one that is too large, only enough to refuse it.
+    """Return all bytes of a plan's file; of a file that is too large, only as many as it takes to reject it.
 
     Raises:
-        FileError: It cannot be read, or is larger than any plan.
+        FileError: The file cannot be read, or is larger than any plan.
     """
     most = files.MAX_PLAN_BYTES
     return files.read_bytes(path, "a plan", fix="Give the file that `offsetwise draft` wrote.", most=most)
 
 
 def read_plan(data: bytes, *, subject: str) -> Plan:
-    """Read a plan.
+    """Parse a plan.
 
     Args:
         data: The whole file. Its digest is over exactly these bytes.
-        subject: What to call it in errors, usually its path.
+        subject: The name of the file in errors, usually its path.
 
     Raises:
         FileError: Not a plan's file; see `files.load`.
-        PlanError: A plan of an engine, or one that requires something, that this release does not know; or one whose
-            parts contradict each other: it was not written by `offsetwise draft`.
+        PlanError: The plan needs an engine or feature that this release does not know, or its parts contradict each
+            other, so that `offsetwise draft` cannot have written it.
     """
     plan: Plan = files.load(data, "plan", subject=subject)
     unrecognized = next(_unrecognized(plan.requirements), None)
@@ -105,7 +105,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
     yield from of_transactions(plan.targets, plan.transactions, plan.requirements.sink, marked=bool(plan.marks))
     if plan.marks:
         yield from of_marks(plan.marks, plan.targets, plan.requirements.sink)
-    if plan.requirements.checkpoint is not None:  # else of a group, whose name may be anything and stands in no path
+    if plan.requirements.checkpoint is not None:  # a group's name may be anything, and is in no path
         yield from _paths(plan.requirements.checkpoint, {position.source for position in plan.positions})
     visited: set[tuple[str, str, int]] = set()
     for planned_position in plan.positions:
@@ -146,7 +146,7 @@ def _of_cutover(required: CutoverRequirement | None, *, moves: bool) -> Iterator
 
 
 def _counts(requirements: Requirements, created: NewSavepoint | None) -> Iterator[str]:
-    """Yield which number is more than there can be, so that nothing below takes memory for it."""
+    """Yield counts above their limits, so that no later step allocates memory for them."""
     for topic in (*requirements.old.topics, *requirements.new.topics):
         if not 0 <= topic.partitions <= MAX_PARTITIONS:
             yield f"topic {topic.name[:300]!r} has {topic.partitions:,} partitions, expected at most {MAX_PARTITIONS:,}"
@@ -164,7 +164,7 @@ def _of_repair(repair: Repair, requirements: Requirements, targets: Sequence[Tar
 
 
 def _paths(required: CheckpointRequirement, source_names: Collection[str]) -> Iterator[str]:
-    """Yield which name in a plan leads somewhere: nothing in it is a path but what the checkpoint's folder holds."""
+    """Yield names that are unsafe as paths: only the files of the checkpoint's folder are paths in a plan."""
     engine = engine_of(required.engine)
     for source in sorted(source_names):
         if not engine.source_name.fullmatch(source):

@@ -1,4 +1,4 @@
-"""What a step that wrote files may say of them: edited as they were reviewed, or made as the plan makes them."""
+"""Check the files that a step records: the reviewed files with their edits, or those that the plan creates."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from offsetwise.regular_files import stays_below
 
 URI: Final = re.compile(r"[a-z][a-z0-9]*://")
 _BESIDE: Final = re.compile(r"\.tmp-[0-9a-f]{32}")
-"""How a name under construction, or on its way out, goes on from its place's."""
+"""The suffix of temporary names: of files that are being written or removed."""
 
 
 def wrong_new_files(step: ReceiptStep, expected: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield where new files are not the ones that the plan makes.
+    """Yield differences between the recorded new files and those that the plan creates.
 
     Args:
-        step: What a receipt or journal says.
-        expected: SHA-256 by path, hex; None for a file that has an id of its own and only has to be there.
+        step: The step of a receipt or journal.
+        expected: SHA-256 by path, hex; None for a file that contains an id of its own and only has to exist.
     """
     yield from _files(step)
     results = {file.path: file for file in step.files}
@@ -43,7 +43,7 @@ def made_text(step: ReceiptStep, text: str) -> Iterator[str]:
 
 
 def edited(plan: Plan, digest: str, step: ReceiptStep, *, new: Container[str] = ()) -> Iterator[str]:
-    """Yield where the files of a copy are not the reviewed ones, edited, nor `new`, which the plan makes too."""
+    """Yield files of a copy that are neither reviewed and edited nor in `new`, the files that the plan creates."""
     yield from _edited(plan, digest, step, in_place=False, new=new)
 
 
@@ -52,11 +52,11 @@ def edited_in_place(plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]
 
 
 def notes_of_output(location: str, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
-    """Yield which notes a journal cannot have of files that become visible at once: they are made under another name.
+    """Yield wrong notes of a journal about files that are written under a temporary name and then renamed.
 
     Args:
-        location: Where they are written: an absolute path or a URI.
-        notes: By their names.
+        location: The final location: an absolute path or a URI.
+        notes: The notes by name.
         begun: Whether the step began.
     """
     needed = "token" if URI.match(location) else "tmp"
@@ -69,12 +69,12 @@ def notes_of_output(location: str, notes: Mapping[str, str], *, begun: bool) -> 
 
 
 def notes_of_originals(digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
-    """Yield which notes a journal cannot have of files that are edited where they are, with the originals kept beside.
+    """Yield wrong notes of a journal about files that are edited in place, with the originals kept next to them.
 
     Args:
-        digest: The plan's, hex.
+        digest: The plan's digest, hex.
         step: What was about to be written.
-        notes: By their names.
+        notes: The notes by name.
         begun: Whether the step began.
     """
     for name in ("keep", "guard"):
@@ -140,12 +140,12 @@ def _names(paths: Iterable[str]) -> str:
 def offsets_apart(
     step: ReceiptStep, planned: Mapping[TopicPartition, int], before: Mapping[TopicPartition, int | None]
 ) -> Iterator[str]:
-    """Yield where the offsets of a step are not those of its plan.
+    """Yield differences between the offsets of a step and those of its plan.
 
     Args:
         step: What was written.
-        planned: What the plan says.
-        before: What was reviewed as there before; partitions without are not in it.
+        planned: The offsets of the plan.
+        before: The reviewed offsets before the step; partitions without one are missing.
     """
     visited: set[TopicPartition] = set()
     for offset in step.offsets:

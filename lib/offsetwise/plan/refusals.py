@@ -1,4 +1,4 @@
-"""Why a way to move a job does not fit, or a plan may not be drafted, where no finding of the comparison says it."""
+"""Reasons against a way or a plan that no finding of the comparison states."""
 
 from __future__ import annotations
 
@@ -71,17 +71,16 @@ def without_proof(
     pending: bool = True,
     on_one_topic: bool = True,
 ) -> str | None:
-    """Explain why the proof of a position, or of the end of its pending batch, cannot be made again; None where it can.
+    """Explain why the proof of a position, or of the end of its pending batch, cannot be repeated; None if it can.
 
-    Positions that a person decided are theirs, and one whose exactness is not proven says so. Where the old log holds
-    nothing from the position on, nothing can be skipped, and no record is needed to prove it. Nor is one where the job
-    stays on a stream whose positions name the record itself: that must be the one that it is at.
+    No proof is needed for a position that a person decided or whose exactness is not proven; if the old log has nothing
+    from the position on, so that nothing can be skipped; and if the job stays on a stream whose positions name their
+    record: then the new position must be the old one.
 
     Args:
         position: One partition of a plan.
-        log: Its log on the old cluster as it is now; None for what the plan says of it.
-        pending: Whether the end of a pending batch is written too. Plans of earlier releases name it also where it is
-            not.
+        log: Its log on the old cluster now; None to use the log in the plan.
+        pending: Whether the end of a pending batch is written too. Plans of earlier releases name that end even if not.
         on_one_topic: Whether the job stays on its topic, where a position that names its record means the same one.
     """
     end_of_log = position.old.hw if log is None else log.hw
@@ -102,7 +101,7 @@ def without_proof(
 
 
 def writes_pending(plan: Plan) -> bool:
-    from offsetwise.plan.target import TargetRole, target_type  # noqa: PLC0415 - targets name ways, which name what refuses them
+    from offsetwise.plan.target import TargetRole, target_type  # noqa: PLC0415 - targets import ways, and ways this module
 
     return any(target_type(target.kind).role is TargetRole.STATE for target in plan.targets)
 
@@ -116,10 +115,10 @@ def without_proofs(plan: Plan) -> list[str]:
 
 
 def require_proofs(plan: Plan, digest: str) -> None:
-    """Refuse to sign a plan whose positions have no proof that could be made again.
+    """Raise if a position of a plan that is to be signed has no proof that could be repeated.
 
     Raises:
-        PlanError: It has such a position.
+        PlanError: The plan has such a position.
     """
     missing = without_proofs(plan)
     if missing:
@@ -176,7 +175,7 @@ def proof_not_repeated(position: PlannedPosition, *, on_one_topic: bool) -> Iter
     stage=Stage.PLAN,
 )
 def cluster_id(snapshot: Snapshot) -> Iterator[str]:
-    """Without the id nothing could tell at apply whether it is the same cluster."""
+    """Without the id, `apply` could not tell whether it writes to the same cluster."""
     if snapshot.cluster_id is None:
         yield f"{snapshot.name!r} gave no cluster id, so the plan could not be bound to it."
 
@@ -191,7 +190,7 @@ def cluster_id(snapshot: Snapshot) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def group_type(group: GroupState) -> Iterator[str]:
-    """The group is one of share groups, streams or Connect, which keep more than offsets."""
+    """The group belongs to share groups, Kafka Streams or Kafka Connect, which keep more than offsets."""
     if group.type not in _ORDINARY_GROUPS or group.name.startswith("connect-"):
         kind = "a group of Kafka Connect" if group.name.startswith("connect-") else f"of type {group.type}"
         yield f"Group {group.name!r} is {kind}, whose offsets are not written from outside."
@@ -219,7 +218,7 @@ def no_checkpoint(comparison: Comparison) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tuple[str, str]]:
-    """A copy keeps the state of a job, and a table of leases, a file of offsets and a connector have none."""
+    """A copy keeps the state of a job; a lease table, an offsets file and a connector have none."""
     engine = engine_of(checkpoint.engine)
     if not engine.reads_files:
         return
@@ -235,7 +234,7 @@ def no_state_to_copy(checkpoint: Checkpoint, target: str) -> Iterator[str | tupl
 
 
 def instead_of_copy(checkpoint: Checkpoint, otherwise: str) -> str:
-    """Return what to do where a checkpoint is none of the engine whose checkpoints a target copies."""
+    """Return the remedy for a checkpoint of an engine whose checkpoints the target cannot copy."""
     if any(source.shards for source in checkpoint.sources):
         return "Write to kcl-leases:APPLICATION, starting-position or flink-savepoint-from-positions."
     return otherwise
@@ -278,7 +277,7 @@ def place_not_held(at: TopicPartition, position: AnyPosition, holder: str, why: 
     stage=Stage.PLAN,
 )
 def shards_unknown(message: str) -> Iterator[str]:
-    """What would be written names hash keys of shards, or has to name every shard."""
+    """The target names hash keys of shards, or has to name every shard."""
     yield message
 
 
@@ -332,7 +331,7 @@ def retained_data(job: JobTraits) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def not_drained(comparison: Comparison, job: JobTraits) -> Iterator[str]:
-    """Records that the job has not read lie on the old cluster, or may."""
+    """The old cluster has records that the job has not read, or may have some."""
     comparisons = [
         row for row in comparison.partitions if row.lag_old != 0 and (row.old_offset is not None or row.old.hw)
     ]
@@ -349,12 +348,12 @@ def not_drained(comparison: Comparison, job: JobTraits) -> Iterator[str]:
     stage=Stage.PLAN,
 )
 def repair_refused(message: str, fix: str) -> Iterator[tuple[str, str]]:
-    """The checkpoint does not have what the repair mends, or not the files and the state that the copy needs."""
+    """The checkpoint does not have the damage that the repair fixes, or lacks files or state that the copy needs."""
     yield message, fix
 
 
 def counted(rows: Sequence[PartitionComparison]) -> str:
-    """Begin a sentence about some partitions.
+    """Return the subject and verb of a sentence about some partitions.
 
     >>> counted([])
     '0 partitions have'

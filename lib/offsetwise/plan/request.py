@@ -35,29 +35,29 @@ from offsetwise.transactions.report import SinkTransactions
 from offsetwise.wording import utc
 
 _KAFKAS: Final[Mapping[str, str]] = MappingProxyType({})
-"""No words but Kafka's."""
+"""No words of other streams: Kafka's own terms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartChoice:
-    """A person's choice where the partitions of one topic start, in the place of the translated offsets."""
+    """A person's choice of the start of all partitions of one topic, instead of the translated offsets."""
 
     topic: str
     """Its name on the old cluster."""
     start: Start
-    """`earliest`, `latest`, `timestamp` or `group`; an offset of one's own is an `Override`."""
+    """`earliest`, `latest`, `timestamp` or `group`; a given offset is an `Override`."""
     reason: str
     by: str
     timestamp_ms: int | None = None
     """For `timestamp`."""
     group: str | None = None
-    """For `group`: whose committed offsets on the new cluster."""
+    """For `group`: the group on the new cluster whose committed offsets are used."""
     looked_up: tuple[tuple[int, AnyPosition | None], ...] = ()
-    """For `timestamp`: (partition, offset) as the new cluster answered; None where no record is that young."""
+    """For `timestamp`: (partition, offset) as the new cluster answered; None if no record is that young."""
 
 
 class Unset(StrEnum):
-    """What to do about the partitions that a group has no commit for, or a positions file no position."""
+    """What to do for partitions without a commit of the group, or without a position in the positions file."""
 
     LEAVE = "leave"
     """Write nothing: the client's `auto.offset.reset` decides."""
@@ -65,7 +65,7 @@ class Unset(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettlementChoice:
-    """A person's decision about a transaction of a sink that nothing explains."""
+    """A person's decision about a transaction of a sink that Offsetwise cannot explain."""
 
     transactional_id: str
     decision: Settlement
@@ -79,37 +79,37 @@ class DraftRequest:
     author: str
     editors: tuple[str, ...] = ()
     identities: tuple[Identity, ...] = ()
-    """Of those of them whom an identity provider signed in."""
+    """Those of `author` and `editors` whom an identity provider signed in."""
     subject: Subject | None = None
-    """Whose positions these are. The migration file states the job's traits of a checkpoint; where none is named, that
-    of the same URI does."""
+    """The job whose positions are planned. The migration file states the traits of a checkpoint's job; if the subject
+    has no name, the checkpoint with the same URI does."""
     rewind_to: int | None = None
     overrides: tuple[tuple[TopicPartition, Override], ...] = ()
     """By partition of the old cluster."""
     starts: tuple[StartChoice, ...] = ()
     unset: Unset | None = None
-    """Of the partitions without a commit or a position, those that nobody decided otherwise about."""
+    """What to do for partitions without a commit or position, unless `overrides` or `starts` decide them."""
     settlements: tuple[SettlementChoice, ...] = ()
     sink_topics: tuple[str, ...] = ()
-    """Topics of the sink to look at for transactions, beside those that open ones name."""
+    """Topics of the sink to search for transactions, besides those that open transactions name."""
     sink: SinkTransactions | None = None
-    """What the cluster of the job's sink says of its transactions; None where it was not asked."""
+    """The transactions on the sink's cluster; None if it was not read."""
     repair: str | None = None
-    """The kind of repair that the copy gets; None where nothing is repaired."""
+    """The kind of repair of the copy; None without a repair."""
     settings: tuple[tuple[str, str], ...] = ()
     """(key, value) of every `--set`, for the targets that take it."""
     tables: tuple[TableBefore, ...] = ()
-    """The tables of leases that are written to, as they are now; none that could not be read."""
+    """The current state of the lease tables to write to; unreadable tables are missing."""
     before: tuple[TargetBefore, ...] = ()
-    """What is at targets of plug-ins now."""
+    """The current state of targets of plug-ins."""
     sink_rewound: bool = False
     """Whether a person states that the sink is taken back with the job."""
     cutover_ms: int | None = None
     """When the job is to start on the new cluster, epoch ms."""
     cutover: CutoverRequirement | None = None
-    """How far the cutover must have come before the plan is applied."""
+    """The state of the cutover that `apply` requires."""
     newest: tuple[tuple[TopicPartition, int | None], ...] = ()
-    """(partition of the new cluster, time of its newest record in epoch ms), where they were read."""
+    """(partition of the new cluster, time of its newest record in epoch ms), as far as they were read."""
 
     @property
     def mark_settled(self) -> bool:
@@ -117,7 +117,6 @@ class DraftRequest:
 
     @property
     def checkpoint(self) -> str | None:
-        """The checkpoint's name in the migration file; None for a group, and where none is named."""
         return None if self.subject is None else self.subject.checkpoint
 
 
@@ -130,7 +129,7 @@ def traits_of(migration: Migration, kept_in: Subject, name: str | None) -> JobTr
         name: What the migration file calls that checkpoint; None to look for it by its URI.
 
     Raises:
-        ConfigError: The file names no such checkpoint.
+        ConfigError: The file has no such checkpoint.
     """
     if kept_in.checkpoint is None:
         return migration.group_job(kept_in.group)
@@ -141,14 +140,14 @@ def traits_of(migration: Migration, kept_in: Subject, name: str | None) -> JobTr
 
 
 def refuse(reasons: tuple[Problem, ...], terms: Mapping[str, str] = _KAFKAS) -> None:
-    """Go on only where nothing speaks against the plan.
+    """Raise if there are objections to a plan.
 
     Args:
-        reasons: What speaks against it.
-        terms: The words of the streams that it is about, by Kafka's for the same.
+        reasons: The objections.
+        terms: The terms of the migration's streams, by Kafka's terms.
 
     Raises:
-        PlanError: Something does; every reason is named, those of one kind together.
+        PlanError: There are objections; the message names all of them, grouped by code.
     """
     if not reasons:
         return
@@ -165,7 +164,7 @@ def refuse(reasons: tuple[Problem, ...], terms: Mapping[str, str] = _KAFKAS) -> 
 
 
 NAMED = 5
-"""How many partitions an error names for one kind of reason."""
+"""How many partitions an error lists for one code."""
 
 
 def _together(problems: list[Problem]) -> str:
@@ -180,10 +179,10 @@ def takers(request: DraftRequest) -> Takers:
 
 
 def check_request(request: DraftRequest) -> None:
-    """Refuse a request that does not fit together, before anything is read or judged.
+    """Raise if a request contradicts itself, before anything is read.
 
     Raises:
-        PlanError: It does not.
+        PlanError: It does.
     """
     if not request.targets or len(set(request.targets)) != len(request.targets):
         raise unfit("at least one target, each once", f"{len(request.targets)}", fix="Name each target once.")
@@ -237,7 +236,7 @@ def _check_cutover(required: CutoverRequirement, *, positions: bool) -> None:
 
 
 def check_readings(comparison: Comparison, migration: Migration, request: DraftRequest) -> None:
-    """Refuse readings that are not of one migration and moment."""
+    """Raise unless the comparison, its snapshots and the migration belong together."""
     old, new = comparison.snapshots
     for name, expected, result in (
         ("migration", migration.name, comparison.migration),

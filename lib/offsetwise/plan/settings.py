@@ -1,4 +1,4 @@
-"""What `--set key=value` says to a target or to a repair: each declares the keys that it takes, as a small model."""
+"""The keys of `--set key=value`: each target or repair declares those that it takes as a small model."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from offsetwise.errors import PlanError, UsageError
 
 
 class Settings(BaseModel):
-    """The keys that one kind of target or repair takes: none here, and those that a subclass declares.
+    """The keys that one kind of target or repair takes: none here; subclasses declare theirs.
 
-    A subclass gives each key its type, its default where it may be left out, and its meaning:
-    `create_table: bool = Field(default=False, description="make the table where there is none")`.
+    A subclass declares each key with its type, its default if it is optional, and its meaning: `create_table: bool =
+    Field(default=False, description="make the table where there is none")`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     options: ClassVar[Mapping[str, str]] = {}
-    """Older options of `draft` that give a key its value: option -> key. They work, and `--help` does not list them."""
+    """Older options of `draft` for the same keys: option -> key. They still work, and `--help` does not list them."""
 
     def plan_fields(self) -> Mapping[str, Any]:
-        """Return the fields of a plan that hold these values, where format version 1 has fields of its own for them.
+        """Return the plan's fields for these values, if format version 1 has fields of their own for them.
 
-        Such a key is declared with `exclude=True`, as it is not recorded a second time among the plan's settings.
+        Such a key is declared with `exclude=True`, so that it is not recorded among the plan's settings as well.
         """
         return {}
 
     @property
     def job_keys(self) -> Mapping[str, str]:
-        """What they say about the job, by its keys in the migration file, which may say it itself."""
+        """The values by their keys in the job section of the migration file, which may state them instead."""
         return {}
 
 
@@ -55,14 +55,14 @@ class UnsetSettings(Settings):
 
 
 Takers = Mapping[str, type[Settings]]
-"""What each target or repair of a plan takes, by its name."""
+"""The keys that each target or repair of a plan takes, by its name."""
 Recorded = tuple[tuple[str, str], ...]
-"""(key, value) as a plan holds them, in the order of the keys."""
+"""(key, value) as a plan has them, in the order of the keys."""
 _S = TypeVar("_S", bound=Settings)
 
 
 def parse(texts: Iterable[str]) -> dict[str, str]:
-    """Read `key=value` as a command line has them.
+    """Parse `key=value` arguments of a command line.
 
     >>> parse(["kcl=2", "create_table=true"])
     {'kcl': '2', 'create_table': 'true'}
@@ -84,7 +84,7 @@ def parse(texts: Iterable[str]) -> dict[str, str]:
 
 
 def texts(values: Mapping[str, object]) -> Recorded:
-    """Return Python's own values as a command line has them.
+    """Convert Python values to the texts of a command line.
 
     >>> texts({"kcl": 2, "create_table": True})
     (('create_table', 'true'), ('kcl', '2'))
@@ -93,14 +93,14 @@ def texts(values: Mapping[str, object]) -> Recorded:
 
 
 def accepted(takers: Takers, values: Recorded) -> Recorded:
-    """Return values as a plan records them, each checked by whoever takes its key.
+    """Return values as a plan records them, each validated by the model that takes its key.
 
     Args:
-        takers: What the targets, and the repair, of the plan take.
+        takers: The models of the plan's targets and repair.
         values: (key, value) of every `--set`.
 
     Raises:
-        PlanError: A key that nobody takes, a value that does not fit, or one that is missing; says what is taken.
+        PlanError: A key is unknown, a value is invalid, or one is missing; the message lists the accepted keys.
     """
     check(takers, values)
     parsed = (settings_of(model, values).model_dump(exclude_unset=True) for model in takers.values())
@@ -108,10 +108,10 @@ def accepted(takers: Takers, values: Recorded) -> Recorded:
 
 
 def check(takers: Takers, values: Recorded) -> None:
-    """Go on only with values that somebody takes.
+    """Raise if values are invalid.
 
     Raises:
-        PlanError: A key that nobody takes, a value that does not fit, or one that is missing; says what is taken.
+        PlanError: A key is unknown, a value is invalid, or one is missing; the message lists the accepted keys.
     """
     wrong = next(objections(takers, values), None)
     if wrong is not None:
@@ -140,26 +140,26 @@ def objections(takers: Takers, values: Recorded) -> Iterator[str]:
 
 
 def plan_fields(takers: Takers, values: Recorded) -> dict[str, Any]:
-    """Return the fields of a plan that hold values which are not recorded among its settings.
+    """Return the plan's fields with the values that are not recorded among its settings.
 
     Args:
-        takers: What the targets, and the repair, of the plan take.
-        values: (key, value) of every `--set`, accepted.
+        takers: The models of the plan's targets and repair.
+        values: (key, value) of every `--set`, validated.
     """
     return {field: of for model in takers.values() for field, of in settings_of(model, values).plan_fields().items()}
 
 
 def settings_of(model: type[_S], recorded: Recorded) -> _S:
-    """Return what a plan says to one target or repair, its defaults filled in.
+    """Return the settings of one target or repair, with defaults filled in.
 
     Raises:
-        ValidationError: A value does not fit; a plan that was read with `read_plan` has none such.
+        ValidationError: A value is invalid; impossible for a plan from `read_plan`.
     """
     return model.model_validate_strings({key: value for key, value in recorded if key in model.model_fields})
 
 
 def accepted_keys(takers: Takers) -> str:
-    """Name every key that is taken, with its values and meaning, as part of a sentence.
+    """List the accepted keys with their values and meanings, as part of a sentence.
 
     >>> accepted_keys({"starting-offsets": Settings})
     'no key, for starting-offsets takes none'

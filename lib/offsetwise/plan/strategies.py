@@ -26,9 +26,9 @@ class Strategy:
     why_not: tuple[str, ...]
     commands: tuple[str, ...]
     objections: tuple[Problem, ...] = ()
-    """Of `why_not`, what the way itself asks for; drafting its target does not ask for that."""
+    """Those of `why_not` that the way raises itself; drafting its target does not check them."""
     questions: tuple[str, ...] = ()
-    """What nobody has stated and what would be judged by it."""
+    """Facts that the migration file does not state and that would decide."""
 
     @property
     def applies(self) -> bool:
@@ -43,21 +43,22 @@ class Strategy:
 
 
 def way_of(target: str, engine: str, *, rewound: bool = False) -> Way:
-    """Return the way that a plan with this target is, for jobs of an engine.
+    """Return the way with this target, for jobs of an engine.
 
     Args:
         target: The target's name.
         engine: The engine's name.
-        rewound: Whether the job goes back to an earlier batch, which is a way of its own.
+        rewound: Whether the job goes back to an earlier batch, which is a separate way.
     """
     ways = ways_of(engine)
     return next(way for way in ways if (way.rewinds if rewound else way.target == target))
 
 
 def ways_of(engine: str) -> list[Way]:
-    """Return the ways in which jobs of an engine can move: its own, those of the engine it may become one of, and those
-    for all, each name once, in their order.
-    """  # noqa: D205 - one sentence, two lines
+    """Return the ways in which jobs of an engine can move, in order, each name once.
+
+    They are the engine's own ways, those of the engine that its jobs may become jobs of, and those for all engines.
+    """
     own, like = _own(engine), engine_like(engine)
     used = {name for way in own for name in (way.name, way.instead_of)}
     others = (*(() if like is None else _own(like)), *_offered(None))
@@ -80,14 +81,14 @@ def judge_strategies(
     sink_rewound: bool = False,
     migration_file: str = "migration.yaml",
 ) -> tuple[Strategy, ...]:
-    """Judge every way for what was compared, by rules that need no plan. Only a draft asks everything.
+    """Evaluate every way for a comparison, by rules that need no plan. Only a draft checks everything.
 
     Args:
-        comparison: The comparison, as nobody has decided anything yet.
+        comparison: The comparison, before any decision.
         migration: The migration.
         checkpoint: The checkpoint's name in it.
         sink_rewound: Whether a person states that the sink is taken back with the job.
-        migration_file: What the commands name.
+        migration_file: The file name in the commands.
     """
     job = traits_of(migration, comparison.kept_in, checkpoint)
     subject = _subject(comparison, migration, checkpoint)
@@ -121,10 +122,10 @@ def terms_for(way: Way, migration: Migration) -> Mapping[str, str]:
 
 
 def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target, ...]:
-    """Return what a plan for a way writes unless a person chooses otherwise; empty where that has no known name.
+    """Return the default targets of a plan for a way; empty if the name of one is unknown.
 
-    A group is the namesake of the one that moves, else the first that was read of the new cluster. A table is that of
-    the application itself, where the way is one of its engine.
+    A group is the namesake of the job's group, or else the first group of the new cluster. A table is that of the
+    application itself, if the way belongs to its engine.
     """
     targets = []
     for name in (way.target, *((way.also_writes,) if way.also_writes is not None else ())):
@@ -137,14 +138,17 @@ def targets_of(way: Way, comparison: Comparison, new: Snapshot) -> tuple[Target,
 
 
 def _holds(kind: TargetType, stream: str) -> bool:
-    """Whether ways to a target are shown for migrations to a stream: also where only Kafka's offsets fit, to say so."""
+    """Return whether ways to a target are shown for a migration to a stream.
+
+    Targets that hold only Kafka's offsets are shown too, so that the reason against them is.
+    """
     return not kind.streams or not kind.streams.isdisjoint({OFFSETS, stream})
 
 
 def against_target(
     target: str, comparison: Comparison, job: JobTraits, *, rewound: bool, sink_rewound: bool
 ) -> tuple[Problem, ...]:
-    """Report what speaks against writing to one target, the single partitions aside."""
+    """Return the objections to a target, without those about single partitions."""
     read = () if comparison.checkpoint is None else comparison.checkpoint.sources
     of_several = [*filter(attrgetter("cluster"), read)]
     problems = [
@@ -171,7 +175,7 @@ def against_target(
 
 
 def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
-    """A target has room for the positions of the streams that it knows, and a job's state for those of its own."""
+    """Yield objections to positions of a stream that a target does not hold, or that a job's state cannot switch to."""
     kind = target_type(target)
     moved = next((row for row in comparison.partitions if not of_one_stream(row.old_offset, row.place_there)), None)
     if moved is not None and (kind.role is TargetRole.STATE or OFFSETS not in kind.streams):
@@ -192,7 +196,7 @@ def _against_stream(target: str, comparison: Comparison) -> Iterator[Problem]:
 
 
 def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource]) -> Iterator[Problem]:
-    """A source that keeps positions on several clusters moves with its state alone, which keeps the others'."""
+    """A source that keeps positions on several clusters moves only with its state, which keeps those on the others."""
     kind = target_type(target)
     if kind.moves_one_of_several or kind.role is TargetRole.TRANSACTIONS:
         return
@@ -205,7 +209,7 @@ def _against_one_of_several(target: str, of_several: Iterable[CheckpointSource])
 
 
 def left_out(comparison: Comparison) -> int | None:
-    """Return the number of what was planned and an edit leaves out; None where nothing is known to be wrong with it."""
+    """Return the polluted step that an edit leaves out; None if none is known to be polluted."""
     polluted = any(describe(finding.code).of_pending for finding in comparison.findings)
     return comparison.checkpoint.details.progress.again if polluted and comparison.checkpoint is not None else None
 

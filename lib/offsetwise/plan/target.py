@@ -1,4 +1,4 @@
-"""The port of targets: what planning and application ask of whatever a plan can write to."""
+"""The port of targets: what planning and application need from everything that a plan can write to."""
 
 from __future__ import annotations
 
@@ -30,74 +30,74 @@ from offsetwise.registry import TARGETS
 from offsetwise.transactions.decisions import Decision
 
 OFFSETS: Final = "offsets"
-"""Among the streams of a target: every stream whose positions are integers, as Kafka's offsets are."""
+"""In `TargetType.streams`: every stream whose positions are integers, as Kafka's offsets are."""
 
 
 class Where(StrEnum):
-    """Where a target is written."""
-
     OUTPUT = "output"
-    """To the folder or file of `--output`."""
+    """The folder or file of `--output`."""
     CHECKPOINT = "checkpoint"
-    """In the checkpoint that the plan was drafted from."""
+    """The checkpoint that the plan was drafted from."""
     CLUSTER = "cluster"
-    """On the new cluster."""
+    """The new cluster."""
     SINK = "sink"
-    """On the cluster that the job's sinks write to."""
+    """The cluster that the job's sinks write to."""
     SERVICE = "service"
-    """In a system of its own."""
+    """An external system."""
 
     @property
     def has_files(self) -> bool:
-        """Whether the target consists of files."""
         return self in (Where.OUTPUT, Where.CHECKPOINT)
 
 
 class TargetRole(StrEnum):
-    """What a target is to the job."""
+    """The role of a target for the job."""
 
     STATE = "state"
-    """The job's checkpoint, with its state: the job goes on from it. A plan writes at most one."""
+    """The job's checkpoint with its state, from which the job continues. A plan writes at most one."""
     START = "start"
-    """What a job begins anew from."""
+    """The positions that a job without state starts from."""
     POSITIONS = "positions"
-    """Positions that are kept apart from the job's own state."""
+    """Positions that are kept outside the job's own state."""
     TRANSACTIONS = "transactions"
-    """Transactions of the job's sinks: no position is written."""
+    """Transactions of the job's sinks; no position is written."""
 
 
 class TargetType(ABC):
-    """A type of target. One instance is registered; it is pure, and the console loads it. Its writer stands apart."""
+    """A type of target.
+
+    The one registered instance is pure, and the console loads it; its writer is a separate module.
+    """
 
     name: ClassVar[str]
-    """As in files of format version 1 and after `--target`."""
+    """The name in files of format version 1 and after `--target`."""
     label: ClassVar[str]
-    """For people."""
+    """The name for people."""
     where: ClassVar[Where]
     role: ClassVar[TargetRole]
     address: ClassVar[str | None] = None
-    """What NAME is in `--target TYPE:NAME`, in a word or two; None where the type alone names the target."""
+    """The meaning of NAME in `--target TYPE:NAME`, in a word or two; None if the type alone names the target."""
     streams: ClassVar[frozenset[str]] = frozenset({OFFSETS})
-    """The streams whose positions it holds, as registered, or `OFFSETS`; empty: those of every stream."""
+    """The registered names of the streams whose positions it holds, or `OFFSETS`; empty for every stream."""
     moves_one_of_several: ClassVar[bool] = False
     """Whether it can move one cluster of a source that keeps positions on several, and keep those on the others."""
     parameters: ClassVar[type[Settings]] = Settings
-    """What `--set` says to it."""
+    """The keys of `--set` for it."""
     ways: ClassVar[tuple[Way, ...]] = ()
-    """The ways to move a job that write it, beside those that an engine has for its own jobs."""
+    """The ways that write it, besides those that an engine has for its own jobs."""
     decisions: ClassVar[tuple[Decision, ...]] = ()
-    """Which transactions it ends, by what was decided about them."""
+    """The decisions whose transactions it ends."""
     start: ClassVar[StartingOffsets | None] = None
-    """How what it writes tells a job where to begin; None: as the job's engine is told, or it tells no such thing."""
+    """The form in which it writes starting offsets; None for the form of the job's engine, or none at all."""
     patches: ClassVar[tuple[OperatorPatch, ...]] = ()
-    """What makes an operator of Kubernetes start a job from what it writes; one for each operator that can."""
+    """The patches that make a Kubernetes operator start a job from what it writes, one for each operator."""
     job: ClassVar[Callable[[], Any] | None] = None
-    """Imports what asks a running job whether it began from what was written: an `apply.verification.job.JobModule`, a
-    static method that targets of one kind of job share. None where no job says that."""
+    """Imports the `apply.verification.job.JobModule` that asks a running job where it began. A static method that
+    targets of one kind of job share; None if no job can answer."""
     shows_start: ClassVar[bool] = False
-    """Whether a job that has started shows where it began, by its first batch; else only where it stands is seen."""
+    """Whether the first batch of a started job shows where it began; otherwise only its current position is visible."""
     notes: ClassVar[frozenset[str]] = frozenset()
-    """Names under which its writer notes in the journal what it needs to go on."""
+    """The names of the notes that its writer keeps in the journal to continue."""
 
     def objections(
         self,
@@ -106,94 +106,97 @@ class TargetType(ABC):
         *,
         sink_rewound: bool,
     ) -> Iterator[Problem]:
-        """Yield what speaks against writing it for a job, single partitions aside.
+        """Yield the objections to writing it for a job, without those about single partitions.
 
         Args:
-            comparison: What was compared.
+            comparison: The comparison.
             job: What the migration file states about the job.
             sink_rewound: Whether a person states that the sink is taken back with the job.
         """
         yield from ()
 
     def combination(self, targets: Sequence[Target]) -> Iterator[PlanError]:
-        """Yield the error of a plan that writes targets together which it does not go with.
+        """Yield an error if the plan combines it with targets that exclude it.
 
         Args:
-            targets: All targets of the plan, this one among them.
+            targets: All targets of the plan, including this one.
         """
         yield from ()
 
     def unfit(self, plan: Plan) -> Iterator[Problem]:
-        """Yield what of a plan it cannot hold; asked when the plan is drafted, and again before it is written."""
+        """Yield the parts of a plan that it cannot hold. Called when the plan is drafted, and before it is written."""
         yield from ()
 
     def stated(self, created: NewSavepoint | None) -> Recorded:
-        """Return the values of its parameters that a plan holds elsewhere than among its settings: of what it makes."""
+        """Return the values of its parameters that a plan holds outside its settings."""
         return ()
 
     def creates(self, settings: Recorded, target: Target) -> str | None:
-        """Return the name and kind of what a plan creates beside what it writes, such as a table."""
+        """Return kind and name of an object that writing the plan creates, such as a table; None if it creates none."""
         return None
 
     def addresses(self, comparison: Comparison, new: Snapshot | None) -> Sequence[str]:
-        """Return the names that it may take after the colon, as far as they are known, the usual one first.
+        """Return the known names for NAME, the default first.
 
         Args:
-            comparison: What was compared.
-            new: The new cluster; None where it was not read.
+            comparison: The comparison.
+            new: The new cluster; None if it was not read.
         """
         return ()
 
     def namesake(self, comparison: Comparison) -> str | None:
-        """Return the name after the colon under which a job is written where it keeps its own name.
+        """Return the NAME under which a job keeps its own name.
 
         Args:
-            comparison: What was compared.
+            comparison: The comparison.
 
         Returns:
-            None for a job that has no such name.
+            None if the job has no such name.
         """
         return None
 
     def services(self, migration: Migration) -> Sequence[str]:
-        """Return the names of the services that a migration file says how to reach, of targets that are some."""
+        """Return the names of the services with an address in the migration file, for targets that are services."""
         return ()
 
     def example(self, comparison: Comparison, job: JobTraits) -> str:
-        """Return the name for a command that a person completes; a word in capitals where none is known.
+        """Return the NAME in a command for people to complete; a word in capitals if none is known.
 
         Args:
-            comparison: What was compared.
+            comparison: The comparison.
             job: What the migration file states about the job.
         """
         return next(iter(self.addresses(comparison, None)), (self.address or "").upper())
 
     def groups(self, target: Target) -> tuple[str, ...]:
-        """Return the consumer groups of the new cluster whose committed offsets it writes."""
+        """Return the consumer groups of the new cluster that it commits offsets for."""
         return ()
 
     def table(self, config: ClusterConfig, target: Target, new: Snapshot) -> TableBefore | None:
-        """Read the table that it writes to as it is now; None where it writes to none or nobody answers.
+        """Read the current state of the table that it writes to.
 
         Args:
             config: The cluster that it is written to.
             target: The target.
-            new: What that cluster said.
+            new: The snapshot of that cluster.
+
+        Returns:
+            None if it writes to no table, or the service does not answer.
 
         Raises:
-            PlanError: Nothing may be written to it.
+            PlanError: The table must not be written to.
         """
         return None
 
     def before(self, target: Target, settings: Recorded) -> Mapping[str, str | int | None] | None:
-        """Read what is at the target now, so that it is reviewed, held against what is there later, and put back.
+        """Read the current state of the target, for review, drift and rollback.
 
         Args:
             target: The target.
-            settings: What `--set` says to it.
+            settings: Its values of `--set`.
 
         Returns:
-            By names that people understand; None where nothing has to be compared.
+            The state by names that people understand; None if there is nothing to compare.
 
         Raises:
             OffsetwiseError: It cannot be read.
@@ -203,12 +206,12 @@ class TargetType(ABC):
     def before_of(
         self, migration: Migration, target: Target, settings: Recorded
     ) -> Mapping[str, str | int | None] | None:
-        """Read the same of a target that the migration file says how to reach; see `before`, which others have.
+        """Read the state of a target whose address is in the migration file; by default the same as `before`.
 
         Args:
             migration: The migration.
             target: The target.
-            settings: What `--set` says to it.
+            settings: Its values of `--set`.
 
         Raises:
             OffsetwiseError: It cannot be read.
@@ -221,11 +224,11 @@ class TargetType(ABC):
 
     @abstractmethod
     def disagreements(self, plan: Plan, digest: str, step: ReceiptStep) -> Iterator[str]:
-        """Yield, as parts of a sentence, where a step of a receipt or journal is none that its writer records.
+        """Yield, as parts of a sentence, why a step of a receipt or journal cannot come from its writer.
 
         Args:
             plan: The plan.
-            digest: Its digest, hex.
+            digest: The plan's digest, hex.
             step: What was written, or was about to be.
         """
 
@@ -240,48 +243,46 @@ class TargetType(ABC):
         """Yield, as parts of a sentence, which notes of a journal its writer cannot have made.
 
         Args:
-            digest: The plan's, hex.
+            digest: The plan's digest, hex.
             step: What was about to be written.
-            notes: By their names.
-            begun: Whether the step began: then its writer has noted what it needs to go on.
+            notes: The notes by name.
+            begun: Whether the step began: then its writer has noted what it needs to continue.
         """
         for name in sorted(notes.keys() - self.notes):
             yield f"it has a note of {name[:80]!r}, which {self.name} has none of"
 
     def require_fit(self, plan: Plan, label: str) -> None:
-        """Go on only with a plan that it can hold.
+        """Raise unless it can hold a plan.
 
         Args:
             plan: The plan.
-            label: What to call it at the beginning of an error.
+            label: The subject at the beginning of the error.
 
         Raises:
-            ApplyError: It cannot hold it.
+            ApplyError: It cannot hold the plan.
         """
         refuse_unfit(self.unfit(plan), label)
 
     def named(self, target: Target) -> str:
-        """Return the name of one target of this type for people."""
         return self.label if target.group is None else f"{self.label} {target.group}"
 
 
 class OutputTarget(TargetType):
-    """A type of target whose files are written to `--output`: whole, or not at all."""
+    """A type of target whose files are written to `--output`, all or none."""
 
     where = Where.OUTPUT
     notes = frozenset({"tmp", "trash", "inode", "token", "copied", "seized"})
 
     def unfit_notes(self, digest: str, step: ReceiptStep, notes: Mapping[str, str], *, begun: bool) -> Iterator[str]:
-        """Yield which notes its writer cannot have made, such as a temporary name elsewhere."""
         yield from super().unfit_notes(digest, step, notes, begun=begun)
         yield from notes_of_output(step.place, notes, begun=begun)
 
 
 def refuse_unfit(problems: Iterable[Problem], label: str) -> None:
-    """Go on only where nothing speaks against writing a plan to a target.
+    """Raise if there are objections to writing a plan to a target.
 
     Raises:
-        ApplyError: Something does; what to do is the problem's own remedy, as when a plan is drafted.
+        ApplyError: There are; the fix is the one of the first objection, as when a plan is drafted.
     """
     wrong = next(iter(problems), None)
     if wrong is not None:
@@ -297,31 +298,28 @@ def target_type(name: str) -> TargetType:
         name: As in `registry.TARGETS`.
 
     Raises:
-        PluginError: It is a plug-in's that cannot be loaded.
+        PluginError: It belongs to a plug-in that cannot be loaded.
     """
-    return TARGETS.load_object(name, TargetType)  # type: ignore[type-abstract] # it is asked what an instance is
+    return TARGETS.load_object(name, TargetType)  # type: ignore[type-abstract] # a concrete instance is returned
 
 
 def target_types() -> tuple[TargetType, ...]:
-    """Return all registered types of targets, in their order, but for those of plug-ins that cannot be loaded."""
+    """Return all registered types of targets, in order, without those of plug-ins that cannot be loaded."""
     return tuple(TARGETS.loadable(TargetType, TARGETS))  # type: ignore[type-abstract] # as above
 
 
 def has_opaque_positions(plan: Plan) -> bool:
-    """Return whether a plan has positions of a stream that counts no offsets."""
     return any(isinstance(position.new_offset, OpaquePosition) for position in plan.positions)
 
 
 def groups_of(targets: Iterable[Target]) -> tuple[str, ...]:
-    """Return the consumer groups of the new cluster that are written to."""
     return tuple(group for target in targets for group in target_type(target.kind).groups(target))
 
 
 def takes(target: Target, settings: type[Settings]) -> bool:
-    """Return whether a target takes these keys of `--set`."""
     return issubclass(target_type(target.kind).parameters, settings)
 
 
 def takers_of(targets: Iterable[Target]) -> Takers:
-    """Return what the targets of a plan take of `--set`, by their names."""
+    """Return the models of `--set` of a plan's targets, by the name of the target."""
     return {target.kind: target_type(target.kind).parameters for target in targets}

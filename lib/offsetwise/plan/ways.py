@@ -11,7 +11,7 @@ from offsetwise.plan.refusals import counted, no_rename, not_drained, retained_d
 from offsetwise.wording.terms import in_words
 
 
-def _nothing(comparison: Comparison, job: JobTraits) -> Iterable[Problem]:  # noqa: ARG001 - as every rule of a way
+def _nothing(comparison: Comparison, job: JobTraits) -> Iterable[Problem]:  # noqa: ARG001 - the signature of every rule of a way
     return ()
 
 
@@ -21,11 +21,11 @@ def _unasked(comparison: Comparison, job: JobTraits) -> Iterable[str]:  # noqa: 
 
 class Objections(Protocol):
     def __call__(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
-        """Return every reason."""
+        """Return all objections."""
 
 
 def unopposed(
-    comparison: Comparison,  # noqa: ARG001 - as every rule of a target
+    comparison: Comparison,  # noqa: ARG001 - the signature of every rule of a target
     job: JobTraits,  # noqa: ARG001 - as above
     *,
     sink_rewound: bool,  # noqa: ARG001 - as above
@@ -37,40 +37,39 @@ def unopposed(
 class Way:
     name: str
     engine: str | None = None
-    """The engine whose jobs alone it moves; None where it comes with an engine, or is one for all."""
+    """The only engine whose jobs it moves; None if it belongs to an engine's own ways, or is for all engines."""
     instead_of: str | None = None
-    """The way for all that it stands in for; one of the same name it always does."""
+    """The way for all engines that it replaces. A way of the same name is always replaced."""
     order: int
-    """Where it stands among the ways of an engine, ascending."""
+    """The rank among the ways of an engine, ascending."""
     target: str
-    """The name of what it writes first."""
+    """The name of the first target."""
     also_writes: str | None = None
-    """The name of what it writes as well."""
+    """The name of the second target."""
     title: str
-    """In the field's words."""
+    """The name for people, in the terms of the field."""
     keeps: tuple[str, ...]
     gives_up: tuple[str, ...]
     needs: tuple[str, ...]
     options: str = ""
-    """What `offsetwise draft` takes beside the target."""
+    """Options of `offsetwise draft` besides the target."""
     translates: bool = True
     rewinds: bool = False
     """Whether the job goes back to an earlier batch."""
     migration_file: str | None = None
-    """The migration file that it is drafted with, where it is another one than the comparison's."""
+    """The migration file to draft with, if it is not the one of the comparison."""
     elsewhere: str = ""
-    """Why it is not drafted from a comparison of the last position; empty where it is, as of one that a service which
-    it writes to was read with."""
+    """Why it cannot be drafted from a comparison of the last position; empty if it can, or if its service was read."""
     objections: Callable[[Comparison, JobTraits], Iterable[Problem]] = _nothing
-    """What speaks against this way alone."""
+    """Yields objections to this way alone."""
     questions: Callable[[Comparison, JobTraits], Iterable[str]] = _unasked
-    """Asks what nobody has stated and what would be judged by it."""
+    """Yields questions about facts that the migration file does not state and that would decide."""
     stop: tuple[str, ...] = ()
-    """The command that stops the job, where its engine has one."""
+    """The command that stops the job, if the engine has one."""
     start: tuple[str, ...] = ()
-    """The command that starts it on the new cluster, likewise."""
+    """The command that starts the job on the new cluster, if the engine has one."""
     start_of: Callable[[JobTraits], tuple[str, ...]] | None = None
-    """Returns it, where it depends on what is stated about the job."""
+    """Returns the start command, if it depends on what the migration file states about the job."""
 
     def worded(self, terms: Mapping[str, str]) -> Way:
         results = [
@@ -130,4 +129,4 @@ PRODUCERS_FIRST: Final = Way(
     elsewhere="It begins at earliest instead of the translated positions",
     objections=_not_drained,
 )
-"""Nothing is translated. Targets that a job of theirs can begin at complete it."""
+"""Nothing is translated. Targets that can start a job at earliest complete it."""

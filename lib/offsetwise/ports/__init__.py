@@ -1,1 +1,1 @@
-"""What the product asks of systems that it does not know."""
+"""The interfaces of systems that plug-ins add."""

@@ -1,4 +1,4 @@
-"""One look at the logs of some topics: where they begin and end, who wrote there, and whether two looks agree."""
+"""One observation of the logs of some topics: starts, ends, producers, and contradictions between two observations."""
 
 from __future__ import annotations
 
@@ -20,32 +20,30 @@ from offsetwise.position import offset_or_none
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """Where the log of one partition ends. None is what its leader did not tell."""
+    """The end of one partition's log. None is unknown."""
 
     end: int | None
     """The high watermark."""
     stable: int | None
     """The last stable offset."""
     error: str = ""
-    """Why it is not known, in a clause."""
+    """Why it is unknown, as a clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsLook:
-    """What one look showed."""
-
     cluster_id: str | None
     logs: Mapping[TopicPartition, LogEnd] = field(default_factory=dict)
     """Every partition of the topics that exist."""
     writers: Mapping[TopicPartition, tuple[LogWriter, ...]] = field(default_factory=dict)
-    """Of the partitions whose end had moved: the producers that their leaders remember, the last to write first."""
+    """For partitions whose end has moved: the producers that their leaders remember, the last to write first."""
     problems: tuple[Problem, ...] = ()
-    """Topics that are not there."""
+    """Topics that do not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenLog:
-    """The log of one partition as one look showed it, and which log it was. None is what nobody told."""
+    """The log of one partition at one observation, and its identity. None is unknown."""
 
     log_start: AnyPosition | None = None
     hw: AnyPosition | None = None
@@ -58,7 +56,7 @@ class SeenLog:
 
 
 def seen_log(snapshot: Snapshot, topic: TopicState | None, partition: PartitionState | None) -> SeenLog:
-    """Return a partition's log as a snapshot has it."""
+    """Return a partition's log from a snapshot."""
     id_, log = None if topic is None else topic.id, partition or PartitionState(partition=0)
     return SeenLog(
         log_start=log.log_start,
@@ -71,7 +69,7 @@ def seen_log(snapshot: Snapshot, topic: TopicState | None, partition: PartitionS
 
 
 def disagreements(side: Cluster, first: SeenLog, now: SeenLog) -> Iterator[str]:
-    """Yield how two looks at a log disagree, each as a clause with both values; nothing where the log has only grown.
+    """Yield how two observations of a log contradict each other, as clauses with both values; nothing if it only grew.
 
     >>> list(disagreements(Cluster.OLD, SeenLog(hw=1_200), SeenLog(hw=1_100)))
     ['the end of the old log was 1,200, then 1,100']

@@ -1,4 +1,4 @@
-"""What every stream says of itself."""
+"""The interface of streams."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _OFFSET: Final = re.compile(r"[0-9]{1,19}")
 
 
 class CheckProperties(Protocol):
-    """Refuses client properties that cannot be used."""
+    """Rejects client properties that cannot be used."""
 
     def __call__(self, properties: Mapping[str, str], *, where: str) -> None:
-        """Go on only with properties that can be used.
+        """Raise unless all properties can be used.
 
         Args:
-            properties: As the migration file has them, nothing resolved.
+            properties: As in the migration file, nothing resolved.
             where: The key in the migration file, for the message, e.g. `source.properties`.
 
         Raises:
-            ConfigError: One cannot be used.
+            ConfigError: A property cannot be used.
         """
 
 
 class Addresses(Protocol):
-    """Returns what two clusters cannot share."""
+    """Returns addresses that two clusters cannot share."""
 
     def __call__(self, properties: Mapping[str, str]) -> frozenset[str]:
         """Return the addresses in a cluster's properties."""
 
 
 def offset(text: str, /) -> int | None:
-    """Read an offset.
+    """Parse an offset; None for any other text.
 
     >>> offset("1050"), offset("-1"), offset("1e3"), offset("9223372036854775808")
     (1050, None, None, None)
@@ -57,14 +57,14 @@ def offset(text: str, /) -> int | None:
 
 
 class Parse(Protocol):
-    """Reads the text of a position."""
+    """Parses the text of a position."""
 
     def __call__(self, text: str, /) -> AnyPosition | None:
-        """Return the position that a text says; None for any other text."""
+        """Return the position of a text; None for any other text."""
 
 
 class Translate(Protocol):
-    """Returns where positions lie on the new cluster."""
+    """Translates positions to the new cluster."""
 
     def __call__(
         self, position: AnyPosition, at: TopicPartition, there: TopicPartition, *, old: Snapshot, new: Snapshot
@@ -75,98 +75,97 @@ class Translate(Protocol):
             position: The next record to read on the old cluster.
             at: The partition there.
             there: Its copy on the new cluster.
-            old: What the old cluster said.
-            new: What the new cluster said.
+            old: The snapshot of the old cluster.
+            new: The snapshot of the new cluster.
         """
 
 
 class AsPartition(Protocol):
-    """Reads the position of a shard as that of a partition."""
+    """Converts the position of a shard to that of a partition."""
 
     def __call__(self, at: ShardPosition, stream: str | None) -> SourcePosition | None:
-        """Return the position with the stream's name and the shard's number; None where either cannot be told.
+        """Return the position with the stream's name and the shard's number; None if either is unknown.
 
         Args:
-            at: As a checkpoint has it.
-            stream: The stream's name as the migration file states it, for checkpoints that name none.
+            at: The position in a checkpoint.
+            stream: The stream's name in the migration file, for checkpoints that name none.
         """
 
 
 class Complete(Protocol):
-    """Adds to what a cluster said what only positions tell."""
+    """Completes a snapshot from positions."""
 
     def __call__(
         self, snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
     ) -> Snapshot:
-        """Return the snapshot with partitions that the cluster does not list, or could not be asked about.
+        """Return the snapshot with partitions that the cluster does not list, or that could not be read.
 
         Args:
-            snapshot: What it said.
+            snapshot: The snapshot.
             positions: Those of a job.
-            ranges: By topic, what is known of hash keys and parents beside the cluster.
+            ranges: By topic, hash keys and parents known from elsewhere.
         """
 
 
 def _as_it_is(
     snapshot: Snapshot,
-    positions: Sequence[SourcePosition],  # noqa: ARG001 - the cluster says everything
+    positions: Sequence[SourcePosition],  # noqa: ARG001 - the snapshot is already complete
     ranges: Mapping[str, tuple[ShardRange, ...]],  # noqa: ARG001 - as above
 ) -> Snapshot:
     return snapshot
 
 
-def _tells_nothing(position: AnyPosition) -> str:  # noqa: ARG001 - an offset tells no time
+def _tells_nothing(position: AnyPosition) -> str:  # noqa: ARG001 - an offset has no time
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """One stream."""
-
     name: str
-    """As registered."""
+    """The registered name."""
     label: str
-    """For people."""
+    """The name for people."""
     kinds: Mapping[str, str]
-    """The kinds of source that a checkpoint may have of it, each with what people call it."""
+    """The kinds of its sources in checkpoints, each with its name for people."""
     compared: frozenset[str]
-    """Of these kinds, those whose positions are of one cluster: they are compared and moved, others only shown."""
+    """The kinds whose positions are on one cluster: they are compared and moved, others only shown."""
     check: CheckProperties
     addresses: Addresses
     parse: Parse = offset
-    """Reads a position's text, as people write it and files hold it. No other stream's position has such a text."""
+    """Parses a position's text, as people write it and files hold it. No other stream's position has such a text."""
     translate: Translate | None = None
-    """How it matches records of its own; None where `translation/` does, by the records."""
+    """Its own way to match records; None if `translation/` does it, by the records."""
 
     as_partition: AsPartition | None = None
-    """How shards are numbered; None of a stream that has partitions."""
+    """How shards are numbered; None for a stream with partitions."""
     complete: Complete = _as_it_is
-    """What positions tell of partitions that a cluster does not list."""
+    """Completes a snapshot with partitions that only positions show."""
     oldest: AnyPosition | None = None
-    """What begins at the oldest record, whichever that is; None where that is the start of the log."""
+    """The position of a start at the oldest record, whichever that is; None if that is the start of the log."""
     may_be_one: bool = False
-    """Whether both clusters of a migration may be one, in which jobs change their place or their engine."""
+    """Whether both clusters of a migration may be the same, in which jobs change their position or their engine."""
     matches_records: bool = False
     """Whether its module `matching` finds positions of its shards on another stream, by the records of both."""
     holds_copies: bool = False
-    """Whether its module `matching` reads what may be copies of other streams' records, so that positions are found on
+    """Whether its module `matching` reads possible copies of other streams' records, so that positions are found on
     it."""
     by_name: bool = False
-    """Whether only topics that are named are read, because an account holds those of everybody."""
+    """Whether only named topics are read, because an account holds those of everybody."""
     ends_watched: bool = False
-    """Whether its reader looks where logs end (`streams.abilities.LooksAtLogs`), so that the cutover can be watched."""
+    """Whether its reader observes the ends of logs (`streams.abilities.LooksAtLogs`), so that a cutover can be
+    watched."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """What people call a topic, a partition, an offset and a cluster of it, in the singular, by Kafka's word for it."""
+    """Its terms for topic, partition, offset and cluster, in the singular, by Kafka's term."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """What each property of a cluster means, of a stream that has names of its own for them."""
+    """The meaning of each property of a cluster, for a stream with property names of its own."""
     needs: tuple[str, ...] = ()
-    """Those that a cluster must have."""
+    """The properties that a cluster must have."""
 
     of_one_record: Callable[[AnyPosition, AnyPosition], bool] = operator.eq
-    """Returns whether two positions in one partition are after the same record, which may pack several together."""
+    """Returns whether two positions in one partition are after the same record, which may be an aggregate."""
 
     tells: Callable[[AnyPosition], str] = _tells_nothing
-    """Returns when the record of a position arrived, as the position itself tells it; empty where it does not."""
+    """Returns when the record of a position arrived, if the position contains that; else empty."""
 
     @property
     def has_integers(self) -> bool:
@@ -175,23 +174,20 @@ class Spec:
 
 
 def spec_of(name: str) -> Spec:
-    """Return what a registered stream says of itself."""
     spec: Spec = STREAMS.load(name)
     return spec
 
 
 def specs() -> tuple[Spec, ...]:
-    """Return all registered streams, in their order."""
     return tuple(map(spec_of, STREAMS))
 
 
 def stream_of(kind: str) -> Spec | None:
-    """Return the stream that a source of a checkpoint reads; None where it is none of those known."""
     return next((spec for spec in specs() if kind in spec.kinds), None)
 
 
 def position(text: str, *others: AnyPosition | None) -> AnyPosition | None:
-    """Return the position that a text says; None where it is none, or of another stream than those beside it."""
+    """Parse a position; None if it is none, or of another stream than `others`."""
     positions = (spec.parse(text) for spec in specs())
     return next(
         (candidate for candidate in positions if candidate is not None and of_one_stream(candidate, *others)), None
@@ -199,12 +195,11 @@ def position(text: str, *others: AnyPosition | None) -> AnyPosition | None:
 
 
 def of_position(position: AnyPosition) -> Spec | None:
-    """Return the stream that a position is of."""
     return next((spec for spec in specs() if spec.parse(str(position)) == position), None)
 
 
 def terms_between(old: Mapping[str, str], new: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the words for positions of two streams, which are those of both, or belong to neither.
+    """Return the common terms of two streams, or neutral ones.
 
     >>> terms_between({"partition": "shard", "offset": "sequence number"}, {})
     {'offset': 'position'}
@@ -213,7 +208,7 @@ def terms_between(old: Mapping[str, str], new: Mapping[str, str]) -> Mapping[str
 
 
 def terms_of(rows: Sequence[PartitionComparison | PlannedPosition]) -> Mapping[str, str]:
-    """Return the words of the streams that the positions of rows are of; none where no position is known."""
+    """Return the terms of the streams of rows' positions; empty if no position is known."""
     old, new = (
         None if first is None else of_position(first)
         for first in (
@@ -226,14 +221,14 @@ def terms_of(rows: Sequence[PartitionComparison | PlannedPosition]) -> Mapping[s
 
 
 def are_two(old: Snapshot, topic: str, new: Snapshot, new_topic: str) -> bool:
-    """Return whether a topic and its copy are two, where both clusters may be one."""
+    """Return whether a topic and its copy are different, as both clusters may be the same."""
     return (old.cluster_id, topic) != (new.cluster_id, new_topic)
 
 
 def completed(
     snapshot: Snapshot, positions: Sequence[SourcePosition], ranges: Mapping[str, tuple[ShardRange, ...]]
 ) -> Snapshot:
-    """Return a snapshot with what only positions tell of partitions, of whichever stream they are; see `Complete`."""
+    """Return a snapshot completed from positions of any stream; see `Complete`."""
     for spec in specs():
         snapshot = spec.complete(snapshot, positions, ranges)
     return snapshot
@@ -250,10 +245,10 @@ def is_of_several_clusters(kind: str) -> bool:
 
 
 def kind_of_one_cluster(kind: str) -> str:
-    """Return the kind of a source of the same stream that keeps offsets on one cluster, where `kind` keeps several."""
+    """Return the kind of the same stream's sources that keep offsets on one cluster."""
     return next(min(spec.compared) for spec in specs() if kind in spec.kinds and kind not in spec.compared)
 
 
 def has_offsets(kind: str) -> bool:
-    """Return whether these positions are integers, which files of offsets and edits of states can hold."""
+    """Return whether positions of this kind are integers, which offset files and edits of states can hold."""
     return any(kind in spec.compared for spec in specs() if spec.has_integers)

@@ -1,4 +1,4 @@
-"""Records on both sides of a place, read again under the salt of a plan: what is wanted, and what came."""
+"""Records on both sides of a position, read again under the salt of a plan: the request and the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from offsetwise.model import AnyPosition
 from offsetwise.position import OfPartition
 
 EDGE: Final = 1_000
-"""How many records are read above a place, where nothing says with which one to end."""
+"""How many records are read above a position, if no record to end with is given."""
 MOST: Final = 100_000
 """How many records of a stretch are read at most."""
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -17,27 +17,27 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch(OfPartition):
-    """The records of one partition between two of them, with a place among them."""
+    """The records of one partition between two of them, with a position among them."""
 
     topic: str
     partition: int
     position: AnyPosition | None
-    """None where every record lies below."""
+    """None if every record is below."""
     first: AnyPosition | None = None
-    """The place before the record that it begins with; None for the oldest one."""
+    """The position before the first record; None for the oldest record."""
     final: AnyPosition | None = None
-    """The place before the record that it ends with; None for `EDGE` records above the place."""
+    """The position before the last record; None for `EDGE` records above the position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadStretch:
-    """What was read of a stretch: of each record the place before it, and its identity in hex."""
+    """The result for a stretch: of each record the position before it, and its identity in hex."""
 
     below: tuple[tuple[AnyPosition, str], ...] = ()
     above: tuple[tuple[AnyPosition, str], ...] = ()
     whole_below: bool = True
-    """Whether all of it below the place was read."""
+    """Whether everything below the position was read."""
     whole_above: bool = True
-    """Whether all of it above the place was read."""
+    """Whether everything above the position was read."""
     expired: frozenset[AnyPosition] = frozenset()
-    """Of the records that it begins and ends with those that retention took."""
+    """The first or last records that retention has deleted."""

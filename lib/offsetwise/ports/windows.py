@@ -1,4 +1,4 @@
-"""Windows of records of shards and partitions: what is wanted of one, and what came. Shipped to Spark's workers."""
+"""Windows of records of shards and partitions: the request and the result. Shipped to Spark's workers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from offsetwise.model import AnyPosition
 
 
 class ReadFailure(StrEnum):
-    """Why a shard could not be read."""
-
     REFUSED = "refused"
     GONE = "gone"
     FOREIGN = "foreign"
@@ -21,21 +19,21 @@ class ReadFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedRecords:
-    """The records of one shard or partition that are needed."""
+    """The records of one shard or partition to read."""
 
     topic: str
     partition: int
     """The number of the shard or partition."""
     around: AnyPosition | None = None
-    """Of the old stream: the job's position. None to read on from `since_ms`."""
+    """For the old stream: the job's position. None to read from `since_ms` on."""
     reach: int = 0
-    """Records on each side of the position."""
+    """How many records on each side of the position."""
     since_ms: int | None = None
     """From the first record that arrived at or after this time; None from the oldest one."""
     until: frozenset[str] | None = None
-    """The identities after the last of which nothing more is needed; None to read to the end."""
+    """Reading ends after the last of these identities; None to read to the end."""
     whole_up_to: int = 0
-    """A shard of at most so many records is read whole."""
+    """A shard with at most this many records is read completely."""
     most_records: int = 0
     most_bytes: int = 0
 
@@ -53,17 +51,17 @@ class Window:
     oldest_ms: int | None = None
     """When the first of them arrived."""
     whole: bool = False
-    """Whether they begin at the oldest record that the shard has."""
+    """Whether they begin at the oldest record of the shard."""
     at_end: bool = False
     read: int = 0
-    """Of the old stream: how many of them the job has read."""
+    """For the old stream: how many of them the job has read."""
     calls: int = 0
-    """Which counted against a quota."""
+    """How many calls counted against a quota."""
     failure: ReadFailure | None = None
     message: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no reading gives: it may come from a worker that is not ours."""
+        """Raise for what no reading returns: it may come from a worker that is not ours."""
         count = len(self.numbers)
         if not count == len(self.identities) == len(self.keys) or not 0 <= self.read <= count or self.calls < 0:
             raise ValueError("columns of different lengths, or more read than there is")

@@ -1,4 +1,5 @@
-"""The review of plans: drafted by one person, decided by another, exported with the evidence that it was so.
+"""The review of plans: one person drafts, another decides, and the decision is exported as evidence.
 
-`board.Board` has the verbs; `answers` what they answer; `access` the roles. The console's screens call nothing else.
+`board.Board` has the operations, `answers` their results, and `access` the roles. The console's screens call nothing
+else.
 """

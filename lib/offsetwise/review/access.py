@@ -1,6 +1,6 @@
-"""Who may use the console, as its operator wrote it down: the access file.
+"""The access file: who may use the console, as its operator states it.
 
-A person is an issuer and a subject, never an e-mail address: addresses are handed on, and some providers let their
+A person is an issuer and a subject, never an e-mail address: addresses are reassigned, and some providers let their
 users choose them.
 """
 
@@ -31,7 +31,7 @@ _Text = Annotated[str, Field(min_length=1, max_length=500), Visible]
 
 
 class Role(StrEnum):
-    """What a person may do. Authors and reviewers may also see everything."""
+    """The permissions of a person. Authors and reviewers may also view everything."""
 
     VIEWER = "viewer"
     AUTHOR = "author"
@@ -44,16 +44,16 @@ class SignIn(StrEnum):
 
 
 class Grant(Section):
-    """Whom a role is given to: one subject, a group, or anyone, always of one issuer."""
+    """The recipients of a role: one subject, a group, or everybody, always of one issuer."""
 
     issuer: _Text
-    """The `iss` claim: who vouches for the person."""
+    """The `iss` claim: the identity provider."""
     subject: _Text | None = None
     """The `sub` claim."""
     group: _Text | None = None
     """A value of the groups claim."""
     anyone: StrictBool = False
-    """Everybody whom the issuer signs in."""
+    """Whether everybody whom the issuer signs in is meant."""
 
     @model_validator(mode="after")
     def _says_whom(self) -> Self:
@@ -82,29 +82,29 @@ class Decisions(Section):
     key: Location | None = None
     """The console's private key, from `offsetwise keygen --console`. Without it, nothing can be approved here."""
     required: Annotated[StrictInt, Field(ge=1, le=100)] = 1
-    """How many people must approve a plan. Whoever applies may ask for more."""
+    """How many people must approve a plan. Whoever applies it may require more."""
     recent_sign_in_minutes: Annotated[StrictInt, Field(ge=1, le=1_440)] = 60
     """How long after signing in a person may decide."""
     open_hours: Annotated[StrictInt, Field(ge=1, le=8_784)] = 168
-    """How long after it was submitted a plan can be decided about."""
+    """How long after its submission a plan can be decided about."""
     valid_hours: Annotated[StrictInt, Field(ge=1, le=8_784)] = 168
-    """How long an approval is good for."""
+    """How long an approval is valid."""
     trusted_keys: tuple[TrustedKey, ...] = ()
-    """Whose approvals may be brought in from elsewhere: other consoles' keys and reviewers' own."""
+    """The keys whose approvals may be imported: those of other consoles and of reviewers."""
 
 
 class Access(Section):
-    """The access file. Without one, nobody needs to sign in and everybody is a viewer."""
+    """The access file. Without one, nobody needs to sign in, and everybody is a viewer."""
 
     sign_in: SignIn = SignIn.OPTIONAL
     sign_in_hours: Annotated[StrictInt, Field(ge=1, le=720)] = 12
-    """How long a sign-in is good for. The browser would keep it for 30 days."""
+    """How long a sign-in is valid. The browser would keep it for 30 days."""
     groups_claim: _Text = "groups"
     roles: Roles = Roles()
     service_accounts: tuple[Grant, ...] = ()
-    """Who is no person, whatever roles the rest gives them: they decide about nothing."""
+    """Accounts that are no persons: whatever their roles, they must not decide."""
     separation_of_duties: StrictBool = True
-    """Whether a plan's author and editors are kept from deciding. Whoever applies keeps them from it anyway."""
+    """Whether a plan's author and editors are kept from deciding. Whoever applies the plan checks that in any case."""
     decisions: Decisions = Decisions()
 
     @model_validator(mode="after")
@@ -116,7 +116,7 @@ class Access(Section):
         return self
 
     def of(self, claims: Mapping[str, Any]) -> frozenset[Role]:
-        """Return the roles of the person with these claims; those of nobody where their name has what nobody sees."""
+        """Return the roles of the person with these claims; those of nobody if their id has invisible characters."""
         if any(invisible(str(claims.get(claim, ""))) for claim in ("iss", "sub")):
             return self.of_nobody()
         given = {
@@ -138,10 +138,9 @@ class Access(Section):
         return any(grant.covers(claims, self.groups_claim) for grant in self.service_accounts)
 
     def withdrew(self, who: Who) -> bool:
-        """Return whether nothing here makes somebody a reviewer, neither a role nor a key that is trusted.
+        """Return whether nothing makes somebody a reviewer any more, neither a role nor a trusted key.
 
-        A role that is given to a group counts for everybody of its issuer: who is in the group is known only while they
-        are signed in.
+        A role of a group counts for everybody of its issuer: membership is known only while a person is signed in.
         """
         if self.is_service(Person(issuer=who.issuer, subject=who.subject, name=who.name)):
             return True
@@ -167,7 +166,7 @@ def load_access(path: Path) -> Access:
     """Read an access file.
 
     Raises:
-        ConfigError: Unreadable, not YAML, or not an access file; the message names the file, the key and what to do.
+        ConfigError: It is unreadable, not YAML, or not an access file; the message names file, key and remedy.
     """
     return read(path, Access, _FILE)
 

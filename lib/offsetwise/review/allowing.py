@@ -1,4 +1,4 @@
-"""Who may do what in a review. Pure: the rules, the person and the time are handed in."""
+"""Permissions in a review. Pure: the rules, the person and the time are arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Verb(StrEnum):
 
     @property
     def decides(self) -> bool:
-        """Whether it is a decision, which the author and editors are barred from."""
+        """Whether it is a decision, from which the author and editors are barred."""
         return self in (Verb.APPROVE, Verb.REJECT)
 
 
@@ -43,7 +43,7 @@ NEEDED: Final = {
     Verb.ADD_RECEIPT: frozenset({Role.AUTHOR, Role.REVIEWER}),
     Verb.RECEIVE_BUNDLE: frozenset({Role.REVIEWER}),
 }
-"""Of these roles, one is enough."""
+"""The roles of which a person needs one."""
 
 _ASK: Final = "Ask the operator to name you in the access file: issuer and subject exactly as said here."
 
@@ -56,14 +56,14 @@ def not_signed_in(verb: Verb) -> NotAllowed:
 
 
 def why_not(person: Person, verb: Verb, rules: Access, now: datetime, *, demo: bool) -> NotAllowed | None:
-    """Return why somebody may not do this with any plan; None if they may.
+    """Return why a person may not do this with any plan; None if they may.
 
     Args:
-        person: Who asks.
-        verb: What they ask for.
-        rules: The access file as it is now.
+        person: The person who asks.
+        verb: The requested operation.
+        rules: The current access file.
         now: With its time zone.
-        demo: Whether this is the demonstration, which knows its own people only.
+        demo: Whether this is the demonstration, in which only its own people may act.
     """
     named = _name_of(person)
     if not (strict.is_name(person.issuer) and strict.is_name(person.subject)):
@@ -96,14 +96,14 @@ def _name_of(person: Person) -> str:
 def why_not_own(
     person: Person, verb: Verb, rules: Access, editors: Iterable[EditorRow], names: Iterable[str]
 ) -> NotAllowed | None:
-    """Return why somebody may not do this with this plan, by the hand they had in it; None if they may.
+    """Return why a person may not do this with this plan because of their part in it; None if they may.
 
     Args:
-        person: Who asks.
-        verb: What they ask for.
-        rules: The access file as it is now.
-        editors: Who wrote, edited or submitted any version of the plan.
-        names: The author and editors as its newest version records them.
+        person: The person who asks.
+        verb: The requested operation.
+        rules: The current access file.
+        editors: Everybody who wrote, edited or submitted any version of the plan.
+        names: The author and editors that its newest version records.
     """
     refusal = barred_from_deciding(who(person), rules, editors, names) if verb.decides else None
     if refusal is not None:
@@ -122,10 +122,10 @@ def barred_from_deciding(
     """Return why somebody may not decide about this plan, here or in an envelope; None if they may.
 
     Args:
-        somebody: Who decides.
-        rules: The access file as it is now.
-        editors: Who wrote, edited or submitted any version of the plan.
-        names: The author and editors as its newest version records them.
+        somebody: The person who decides.
+        rules: The current access file.
+        editors: Everybody who wrote, edited or submitted any version of the plan.
+        names: The author and editors that its newest version records.
     """
     reason = why_barred(somebody, editors, names) if rules.separation_of_duties else None
     if reason is None:

@@ -1,6 +1,6 @@
-"""What the verbs of a review answer: a closed set of values, so that a screen can draw every one of them.
+"""The results of the operations of a review: a closed set of values, so that a screen can show every one of them.
 
-An error is raised only where the store, the access file or a file that was handed over cannot be used.
+Exceptions are raised only if the store, the access file or a given file cannot be used.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from offsetwise.store.review_rows import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotAllowed:
-    """Refused. Nothing was changed; the audit log says that it was tried."""
+    """Refused. Nothing was changed; the audit log records the attempt."""
 
     why: str
-    """One sentence: what was expected and what was found."""
+    """One sentence with the expected and the actual state."""
     fix: str
-    """The next thing to do."""
+    """The next step for the person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stale:
-    """What was shown is not what is there now. Nothing was changed."""
+    """The shown version is not the newest, or the clusters have changed. Nothing was changed."""
 
     digest: str
-    """Of the newest version."""
+    """The digest of the newest version."""
     difference: Difference | None
-    """From the version that was shown to the newest; None where the versions are the same and the world moved."""
+    """From the shown version to the newest; None if they are the same and the clusters have changed."""
     drifts: tuple[Drift, ...] = ()
-    """What has moved on the clusters since the plan was drafted."""
+    """The changes on the clusters since the plan was drafted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlreadyDecided:
-    """Somebody decided before, maybe the same person in another window. Nothing was changed."""
+    """A decision exists, maybe of the same person in another window. Nothing was changed."""
 
     state: State
     message: str
@@ -57,7 +57,7 @@ class SavedVersion:
     number: int
     digest: str
     dropped: int
-    """How many approvals of earlier versions count no more."""
+    """How many approvals of earlier versions are no longer valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,4 +106,4 @@ SubmitAnswer = Submitted | Stale | AlreadyDecided | NotAllowed
 DecideAnswer = Approved | Rejected | Stale | AlreadyDecided | NotAllowed
 OtherAnswer = Done | AlreadyDecided | NotAllowed
 REFUSALS = (NotAllowed, Stale, AlreadyDecided, AlreadyOpen)
-"""Answers that leave everything as it was."""
+"""Results without any change."""

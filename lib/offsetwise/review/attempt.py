@@ -25,9 +25,9 @@ from offsetwise.store.reviews import Change
 from offsetwise.wording import clock
 
 PARSED_PLANS: Final = 8
-"""Plans kept parsed."""
+"""How many parsed plans are cached."""
 _TOLD: Final = 1_000
-"""Characters of a reason in the audit log."""
+"""The maximum length of a reason in the audit log, in characters."""
 
 NO_PLAN: Final = NotAllowed(why="There is no such plan here.", fix="Choose a plan from the list.")
 NO_KEY: Final = NotAllowed(
@@ -38,7 +38,7 @@ NO_KEY: Final = NotAllowed(
 
 
 class ParsedPlans:
-    """Plans that were parsed, by digest: what has the same digest is the same plan. Safe to use from threads."""
+    """A cache of parsed plans by digest. Thread-safe."""
 
     def __init__(self) -> None:
         self._parsed: Recent[str, Plan] = Recent(PARSED_PLANS)
@@ -47,7 +47,7 @@ class ParsedPlans:
         """Return a version's plan.
 
         Raises:
-            PlanError: The kept bytes are not those that the digest names.
+            PlanError: The stored bytes do not have the version's digest.
         """
         plan = self._parsed.get(version.digest)
         if plan is not None:
@@ -60,10 +60,10 @@ class ParsedPlans:
 
 
 def content_of(reader: StoreLook, version: VersionRow) -> bytes:
-    """Return the bytes of a version, which have its digest.
+    """Return the bytes of a version, after comparing them with its digest.
 
     Raises:
-        PlanError: They have another one.
+        PlanError: They have another digest.
     """
     content = reader.content(version.id)
     if digest_of(content) != version.digest:
@@ -85,14 +85,13 @@ class Attempt:
     plans: ParsedPlans
     demo_key: PrivateKey | None
     plan: PlanRow | None
-    """None for a new one, and for one that is not there."""
+    """None for a new plan, and for one that does not exist."""
     digest: str | None
     before: State | None
     details: dict[str, str | int | bool | None] = field(default_factory=dict)
 
     @property
     def now_ms(self) -> int:
-        """The time of the attempt, epoch ms."""
         return int(self.now.timestamp() * 1000)
 
     @property
@@ -126,7 +125,7 @@ class Attempt:
         return Stale(digest=newest.digest, difference=self.plans.difference(self.change, shown, newest))
 
     def key(self) -> PrivateKey:
-        """Return the key that decisions are signed with.
+        """Return the key that signs decisions.
 
         Raises:
             NotApprovedError: There is none.
@@ -166,18 +165,18 @@ def written(
     before: State | None,
     details: Details = MappingProxyType({}),
 ) -> Record:
-    """Return the row of the audit log that says who tried what, and what they were answered.
+    """Return the row of the audit log about an attempt and its result.
 
     Args:
-        verb: What was tried.
-        person: Who tried it; None for nobody signed in.
-        answer: What they were answered.
-        rules: The access file; None where it cannot be read, so that its switches are not known.
-        at: When.
-        plan: The plan as it stands after it.
-        digest: Of the version that it was about.
-        before: How far the plan had come before.
-        details: What else is worth knowing.
+        verb: The operation.
+        person: Who tried it; None if nobody was signed in.
+        answer: The result.
+        rules: The access file; None if it cannot be read.
+        at: The time of the attempt.
+        plan: The plan after it.
+        digest: The digest of the version that it was about.
+        before: The state of the plan before.
+        details: Further facts to record.
     """
     results: dict[str, str | int | bool | None] = {
         **details,

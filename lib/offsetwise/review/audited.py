@@ -1,4 +1,4 @@
-"""What came of reading an audit log. It needs no library of the store, whose schemas are printed without."""
+"""The result of checking an audit log, in a module without the store's libraries, so that `schema` needs none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit log checked from the command line, against what somebody noted of it elsewhere."""
+"""Check an audit log from the command line, against a noted row and hash."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NOTED: Final = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.IGNORECASE)
 
 
 def noted(text: str) -> Noted:
-    """Understand what was noted of a last row.
+    """Parse a noted row and hash.
 
     Raises:
-        UsageError: It is no such note.
+        UsageError: The text is not ROW:HASH.
     """
     match = _NOTED.fullmatch(text.strip())
     if match is None:
@@ -30,11 +30,11 @@ def noted(text: str) -> Noted:
 
 
 def audited(store_url: str | None, known: Noted | None) -> Audited:
-    """Read the whole audit log of a store.
+    """Read and check the whole audit log of a store.
 
     Args:
         store_url: As `open_store` takes it.
-        known: What was noted of it before; None where nothing was.
+        known: The row and hash noted before; None if there are none.
 
     Raises:
         ConfigError: The URL cannot be used.

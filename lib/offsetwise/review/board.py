@@ -1,8 +1,8 @@
-"""The review of plans: the verbs that the console's screens call, and the only place that decides who may.
+"""The operations of a review that the console's screens call; only this module decides who may do what.
 
-Every verb that changes something looks everything up again inside the change: the person's role in the access file, the
-plan's state, its newest digest. What a page showed or offered is never believed. Whether it is done or refused, one row
-of the audit log says so, written together with what it is about.
+Every operation that changes something reads inside its transaction what it depends on: the person's role in the access
+file, the plan's state, its newest digest. What a page showed or offered is not trusted. Whether it succeeds or is
+refused, it writes one row of the audit log in the same transaction.
 """
 
 from __future__ import annotations
@@ -38,23 +38,22 @@ Read = TypeVar("Read")
 
 _turn: Final = Lock()
 _WAIT_S: Final = 60
-"""A file is read in less than ten seconds."""
+"""The maximum wait for the turn; a file is read in less than ten seconds."""
 
 
 class Board(SetsBoard):
-    """The plans under review. Safe to use from several threads.
+    """The plans under review. Thread-safe.
 
-    Every method may raise a `StoreError`; after a `StoreUnclearError` look at the plan before anything else. Methods
-    that only read are those of `PlansView`, those about sets of plans are in `SetsBoard`. Methods that change something
-    answer with one of the values of `answers`: a file that cannot be used, the access file too, is refused and written
-    down as everything else is.
+    Every method may raise a `StoreError`; after a `StoreUnclearError` read the plan again before anything else. Methods
+    that only read are in `PlansView`, those about sets of plans in `SetsBoard`. Methods that change something return a
+    value of `answers`: an unusable file, including the access file, is refused and recorded like any other refusal.
 
     Args:
-        reviews: Where everything is kept.
-        rules: Reads the access file as it is at this moment.
-        demo_key: The demo key, for the demonstration: its own people, and plans of the bundled sample only. The
-            console's own key otherwise comes from the access file.
-        clock: Gives the time, with its zone.
+        reviews: The store.
+        rules: Reads the current access file.
+        demo_key: The demo key, for the demonstration: its own people, and plans of the bundled sample only. Otherwise
+            the console's key comes from the access file.
+        clock: Returns the time, with its zone.
     """
 
     def __init__(
@@ -78,14 +77,14 @@ class Board(SetsBoard):
         base: str | None = None,
         comparison: Comparison | None = None,
     ) -> SaveAnswer:
-        """Save a plan, or the next version of one: approvals of earlier versions count no more.
+        """Save a plan, or a new version of one, which invalidates approvals of earlier versions.
 
         Args:
             person: Who saves it. They and everybody who saved an earlier version are barred from deciding.
-            content: The plan's file. It has to record `credits(person, plan)`.
-            plan: Of which plan it is a version; None for a new one.
-            base: The digest of the version that was edited. If it is not the newest, the answer is `Stale`.
-            comparison: What it was drafted from, for those who review it.
+            content: The plan's file. It must record `credits(person, plan)`.
+            plan: The plan that gets a new version; None for a new plan.
+            base: The digest of the version that was edited. If it is not the newest, the result is `Stale`.
+            comparison: The comparison that it was drafted from, for reviewers.
         """
         digest = digest_of(content)
 
@@ -105,14 +104,15 @@ class Board(SetsBoard):
     def submit(self, person: Person | None, plan: int, digest: str) -> SubmitAnswer:
         """Ask for decisions about exactly the version with this digest.
 
-        A version whose submission or approvals expired can be submitted again; earlier approvals count no more then.
+        A version whose submission or approvals expired can be submitted again; earlier approvals are then no longer
+        valid.
         """
         return self._attempted(
             Verb.SUBMIT, person, plan, lambda attempt: drafting.submit(attempt, digest), digest=digest
         )
 
     def withdraw(self, person: Person | None, plan: int) -> OtherAnswer:
-        """Take a plan back for good. Another one can be drafted for its checkpoint or group then."""
+        """Withdraw a plan for good. Another one can then be drafted for its checkpoint or group."""
         return self._attempted(Verb.WITHDRAW, person, plan, drafting.withdraw)
 
     # ----------------------------------------------------------------------- deciding
@@ -134,12 +134,12 @@ class Board(SetsBoard):
         Args:
             person: Who decides.
             plan: The plan.
-            digest: Of the version that was shown to them.
-            verdict: What they say.
-            typed: What they typed to confirm; has to be `facts.confirm` where that is not None. For approvals.
-            drifts: What has moved on the clusters, where the page looked: an approval is `Stale` then.
-            accepted_unproven: Positions that they let be applied though the records that prove them are gone.
-            in_spite_of: The reason for each check that is not met, by its name. For approvals.
+            digest: The digest of the version that was shown to them.
+            verdict: The decision.
+            typed: The text typed to confirm an approval; must be `facts.confirm` unless that is None.
+            drifts: Changes on the clusters, if the page checked: an approval is then `Stale`.
+            accepted_unproven: Positions that may be applied although the records that prove them are gone.
+            in_spite_of: For approvals, the reason for each unmet check, by its name.
         """
         verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
         decision = ReviewDecision(
@@ -153,23 +153,23 @@ class Board(SetsBoard):
         return self._attempted(verb, person, plan, lambda attempt: deciding.decide(attempt, decision), digest=digest)
 
     def import_envelope(self, person: Person | None, plan: int, file: ApprovalFile) -> DecideAnswer:
-        """Take in an approval or rejection that was signed elsewhere, by a key that the access file trusts.
+        """Import an approval or rejection that was signed elsewhere, with a key that the access file trusts.
 
-        All that is asked of a decision here is asked of the one who signed, and what `apply` asks of the envelope.
+        The signer must meet all conditions of a decision made here, and the envelope those of `apply`.
         """
         return self._attempted(
             Verb.IMPORT_ENVELOPE, person, plan, lambda attempt: deciding.import_envelope(attempt, file)
         )
 
     def comment(self, person: Person | None, plan: int, text: str) -> OtherAnswer:
-        """Add a remark to a plan's discussion. Any text is kept as it is; whoever shows it escapes it."""
+        """Add a comment to a plan's discussion. Any text is stored as it is; whoever shows it must escape it."""
         return self._attempted(Verb.COMMENT, person, plan, lambda attempt: remarks.comment(attempt, text))
 
     def add_receipt(self, person: Person | None, plan: int, content: bytes) -> OtherAnswer:
-        """Keep the receipt of an application: the plan is applied then, where every step is done.
+        """Store the receipt of an application; if every step is done, the plan counts as applied.
 
-        It has to agree with the plan as it is kept here: plan, digest, targets, places, offsets. A receipt is not
-        signed: whether it was written is not known from it. That it was handed in, and by whom, is what is kept.
+        It must agree with the stored plan: plan, digest, targets, paths, offsets. A receipt is not signed, so it is no
+        proof that anything was written; the record is that it was added, and by whom.
         """
 
         def read() -> Receipt:
@@ -188,9 +188,9 @@ class Board(SetsBoard):
     # ----------------------------------------------------------------------- elsewhere
 
     def receive_bundle(self, person: Person | None, data: bytes, *, name: str = "the bundle") -> SaveAnswer:
-        """Keep a plan that was submitted at another console, to be decided about here, without any cluster.
+        """Store a plan that was submitted at another console, to decide about it without access to the clusters.
 
-        Its people are barred here as they are there. The approval goes back as the envelope that `export` gives.
+        Its people are barred here too. The approval is returned as the envelope of `export`.
         """
         return self._brought(
             Verb.RECEIVE_BUNDLE,
@@ -213,7 +213,7 @@ class Board(SetsBoard):
         tried: Callable[[Attempt, Read], Answer],
         digest_in: Callable[[Read | None], str | None],
     ) -> Answer | NotAllowed:
-        """Read a file, for those who may bring it only, and one at a time: each may take hundreds of megabytes."""
+        """Read a file, one at a time because each may take hundreds of megabytes, after checking the permission."""
         digest = digest_in(None)
         try:
             why = self.why_not(person, verb, plan)
@@ -240,9 +240,9 @@ class Board(SetsBoard):
     ) -> Answer | NotAllowed:
         try:
             with self._reviews.changing(f"To {verb}") as change:
-                # Looked up when the turn is ours, not when it was asked for: meanwhile a role may be taken away.
+                # Read when it is this call's turn, not when it was made: a role may be revoked meanwhile.
                 attempt = self._steps(person, change).attempt(verb, plan, digest)
-                # A plan that is named and not there is not a new one.
+                # A plan that is named and missing is not a new one.
                 answer = NO_PLAN if plan is not None and attempt.plan is None else tried(attempt)
                 attempt.record(answer)
                 return answer
@@ -254,7 +254,7 @@ class Board(SetsBoard):
     def _refused(
         self, verb: Verb, person: Person | None, plan: int | None, error: OffsetwiseError, *, digest: str | None = None
     ) -> NotAllowed:
-        """Refuse what cannot be tried, since a file that it takes cannot be used. Whatever was begun is undone."""
+        """Refuse an operation because a file that it needs cannot be used. Its changes were rolled back."""
         answer = NotAllowed(why=error.problem, fix=error.fix)
         self._record(answer, f"To {verb}", verb, person, plan, digest)
         return answer

@@ -1,8 +1,8 @@
-"""A review bundle: everything a reviewer needs of one plan, in one file, for a console that reaches no cluster.
+"""A review bundle: everything that a reviewer needs of one plan, in one file, for a console without the clusters.
 
-gzip over one JSON object. Each part stands in it as the exact text of its file with its SHA-256; the bundle's own
-digest is over all of it. Whoever changes the plan and all digests changes the plan's digest too, and the envelope that
-comes back names that: it counts for nothing at home.
+gzip over one JSON object. Each part is the exact text of its file with its SHA-256; the bundle's own digest covers all
+parts. Whoever changes the plan and all digests changes the plan's digest too, and an envelope for that digest is not
+valid at the console of origin.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from offsetwise.store.review_rows import CommentRow, EditorRow, Who
 KIND: Final = "review-bundle"
 MAX_PACKED_BYTES: Final = 16 * 1024 * 1024
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Unpacked. One of 10,000 partitions has 42 MB."""
+"""Unpacked. A bundle of 10,000 partitions has 42 MB."""
 MAX_RATIO: Final = 200
-"""Unpacked bytes for each packed one. Bundles of 1, 100 and 10,000 like partitions have 6, 38 and 113."""
+"""The maximum ratio of unpacked to packed bytes. Bundles of 1, 100 and 10,000 similar partitions have 6, 38 and 113."""
 MAX_VALUES: Final = 2_500_000
-"""Of all its parts. One of 10,000 partitions has 1.6 million."""
+"""The maximum number of JSON values of all parts. A bundle of 10,000 partitions has 1.6 million."""
 OBSERVED: Final = ("comparison", "old", "new")
 _KINDS: Final = ("plan", *OBSERVED)
 _FIX: Final = "Ask for the bundle again, and compare the digest that is shown with the one at its console."
@@ -40,22 +40,22 @@ _FIX: Final = "Ask for the bundle again, and compare the digest that is shown wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """What a bundle holds, every digest checked."""
+    """The content of a bundle, after checking every digest."""
 
     digest: str
-    """Of the bundle."""
+    """The digest of the bundle."""
     plan_digest: str
     content: bytes
     """The plan's file, every byte."""
     plan: Plan
     observed: Comparison | None
-    """What it was drafted from; None where that was not kept."""
+    """The comparison that it was drafted from; None if it was not stored."""
     files: Mapping[str, bytes]
     """The files of `observed`, every byte."""
     submitted_by: Who
     submitted_at_ms: int
     expires_at_ms: int
-    """When its submission ends at the console that it came from."""
+    """When its submission expires at the console of origin."""
     editors: tuple[EditorRow, ...]
     comments: tuple[CommentRow, ...]
 
@@ -126,15 +126,15 @@ def pack(
     editors: tuple[EditorRow, ...],
     comments: tuple[CommentRow, ...],
 ) -> bytes:
-    """Write a bundle.
+    """Return a bundle's bytes.
 
     Args:
         content: The plan's file.
-        evidence: The files of the comparison and both snapshots, by `comparison`, `old` and `new`, or none.
+        evidence: The files `comparison`, `old` and `new`, by these names; or empty.
         submitted_by: Who submitted it.
-        submitted_at_ms: When.
-        expires_at_ms: When the submission ends.
-        editors: Who wrote, edited or submitted any version.
+        submitted_at_ms: When, epoch ms.
+        expires_at_ms: When the submission expires, epoch ms.
+        editors: Everybody who wrote, edited or submitted any version.
         comments: The discussion.
     """
     body: dict[str, Any] = {
@@ -152,7 +152,7 @@ def pack(
         "comments": [_comment_fields(comment) for comment in comments],
     }
     body["digest"] = _digest(body)
-    # Without the time of packing: the same bundle is the same bytes.
+    # Without a time stamp, so that the same content gives the same bytes.
     return gzip.compress(json.dumps(body, sort_keys=True).encode("ascii"), compresslevel=6, mtime=0)
 
 
@@ -168,14 +168,14 @@ def _comment_fields(comment: CommentRow) -> dict[str, Any]:
 
 
 def open_bundle(data: bytes, *, subject: str) -> Bundle:
-    """Read a bundle, strictly.
+    """Parse a bundle, strictly.
 
     Args:
         data: The whole file.
-        subject: What to call it in errors, usually its name.
+        subject: The name of the file in errors.
 
     Raises:
-        FileError: Not a bundle, too large, cut off, or changed since it was written.
+        FileError: It is not a bundle, too large, cut off, or changed since it was written.
         PlanError: Its plan contradicts itself.
         VersionError: A major version that this release does not know.
     """
@@ -234,7 +234,7 @@ def _observed(evidence: Mapping[str, bytes], subject: str) -> Comparison | None:
 
 
 def comparison_of(evidence: Mapping[str, bytes], *, subject: str) -> Comparison:
-    """Read a comparison with its snapshots from what was kept of it; `subject` begins their names in errors."""
+    """Return a comparison with its snapshots from their stored files; `subject` begins their names in errors."""
     compared: Comparison = files.load(evidence["comparison"], "comparison", subject=f"{subject} comparison")
     old = files.load(evidence["old"], "snapshot", subject=f"{subject} snapshot of the old cluster")
     new = files.load(evidence["new"], "snapshot", subject=f"{subject} snapshot of the new cluster")
@@ -256,7 +256,7 @@ def _checked(part: _BundlePart, kind: str, subject: str) -> bytes:
 
 def _digest(body: dict[str, Any]) -> str:
     hasher = hashlib.sha256()
-    # By pieces: as one text, the parts would stand in memory twice more.
+    # In pieces: joined, the parts would need twice more memory.
     for piece in json.JSONEncoder(sort_keys=True, separators=(",", ":")).iterencode(body):
         hasher.update(piece.encode("ascii"))
     return hasher.hexdigest()
@@ -268,7 +268,7 @@ def _unpacked(data: bytes, subject: str) -> bytes:
     most = min(MAX_BYTES, MAX_RATIO * len(data))
     unpacking = zlib.decompressobj(wbits=31)
     try:
-        # zlib stops there, whatever would follow.
+        # zlib stops there, whatever follows.
         unpacked = unpacking.decompress(data, most + 1)
     except zlib.error as error:
         raise _unusable(subject, "it is not gzip, or damaged") from error

@@ -1,4 +1,7 @@
-"""Deciding: an approval or a rejection is signed here or brought in, and kept with its envelope. Inside one change."""
+"""Decisions: an approval or rejection is signed here or imported, and stored with its envelope.
+
+Inside one transaction.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from offsetwise.review.sheet import VersionStanding
 from offsetwise.store.review_rows import PlanRow, State, VersionRow, Who
 
 _TOLD: Final = 1_000
-"""Characters of what is accepted as unproven in the audit log; the envelope has all of it."""
+"""The maximum length of the accepted positions in the audit log, in characters; the envelope has all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +38,9 @@ class ReviewDecision:
     typed: str | None
     drifts: tuple[Drift, ...]
     accepted_unproven: tuple[AcceptedUnproven, ...] = ()
-    """Positions that may be applied though the records that prove them are gone."""
+    """Positions that may be applied although the records that prove them are gone."""
     in_spite_of: Mapping[str, str] = field(default_factory=dict)
-    """The reason for each check that is not met, by its name."""
+    """The reason for each unmet check, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +62,12 @@ def decide(attempt: Attempt, requested: ReviewDecision) -> DecideAnswer:
 
 
 def decidable(attempt: Attempt, requested: ReviewDecision, *, confirmed: bool = False) -> Matter | DecideAnswer:
-    """Return what is decided about, or why this person does not decide so about it now. Nothing is written.
+    """Return the version to decide about, or why this person may not decide so about it now. Writes nothing.
 
     Args:
-        attempt: Of the person, about the plan.
-        requested: What they want to say.
-        confirmed: Whether what has to be typed was typed for several plans at once.
+        attempt: The attempt of the person, about the plan.
+        requested: The requested decision.
+        confirmed: Whether the confirmation was typed once for several plans.
     """
     opened = attempt.opened()
     if isinstance(opened, NotAllowed):
@@ -98,10 +101,10 @@ def sign(
     plans: tuple[str, ...] = (),
     accepted_unproven: tuple[AcceptedUnproven, ...] = (),
 ) -> SignedDecision:
-    """Sign a decision with the console's key, for the person who is signed in; see `vouch`.
+    """Sign a decision with the console's key, for the signed-in person; see `vouch`.
 
     Raises:
-        OffsetwiseError: There is no key, or it does not sign this.
+        OffsetwiseError: There is no key, or it may not sign this.
     """
     person, key = attempt.admitted(), attempt.key()
     if isinstance(person, NotAllowed):
@@ -137,10 +140,10 @@ def _why_not_approved(
 def _not_reasoned(
     attempt: Attempt, requested: ReviewDecision, newest: VersionRow, facts: VersionFacts
 ) -> NotAllowed | None:
-    """Return why conditions that are not met, or are not proven, prevent an approval; record those that do not.
+    """Return why unmet or unproven conditions prevent an approval; record those that the person overrides.
 
     Raises:
-        PlanError: A position has no proof, or one is accepted as unproven that may not be.
+        PlanError: A position has no proof, or one must not be accepted as unproven.
     """
     not_met = facts.not_met(lambda: attempt.plans.get(attempt.change, newest))
     unreasoned = overrides.why_not(not_met, requested.in_spite_of)

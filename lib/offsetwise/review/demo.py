@@ -1,7 +1,7 @@
-"""The demonstration: the bundled sample's plans, decided by people who do not exist.
+"""The demonstration: plans of the bundled sample, decided by fictitious people.
 
-Its people are nobody anywhere else, its board takes plans of the sample only, and `apply` refuses the demo key on
-anything but the sample.
+Its people have no rights elsewhere, its board takes plans of the sample only, and `apply` accepts the demo key for the
+sample only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def demo_people(now: datetime) -> dict[Role, Person]:
 
 
 def name_of(recorded_as: str) -> str:
-    """Return the name of somebody whom a plan records: of a person of the demonstration the one on every screen.
+    """Return the display name of a recorded person; for a person of the demonstration the one on every screen.
 
     >>> name_of("offsetwise:demo demo author"), name_of("https://login.example.org 42")
     ('Ada, who drafts', 'https://login.example.org 42')
@@ -43,7 +43,7 @@ def name_of(recorded_as: str) -> str:
 
 
 def demo_rules() -> Access:
-    """Return the rules of the demonstration. No access file changes them."""
+    """Return the access rules of the demonstration. No access file changes them."""
     return Access(
         roles=Roles(
             author=(Grant(issuer=DEMO_ISSUER, subject=AUTHOR),),
@@ -53,10 +53,10 @@ def demo_rules() -> Access:
 
 
 def demo_board(reviews: Reviews, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Board:
-    """Make the board of the demonstration.
+    """Return the board of the demonstration.
 
     Args:
-        reviews: A store of its own: what is decided in the demonstration does not belong beside real plans.
-        clock: Gives the time, with its zone.
+        reviews: A separate store, because decisions of the demonstration must not be among real plans.
+        clock: Returns the time, with its zone.
     """
     return Board(reviews, demo_rules, demo_key=demo_key(), clock=clock)

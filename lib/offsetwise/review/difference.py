@@ -7,7 +7,7 @@ from typing import Final
 from offsetwise.model import Plan, PlannedPosition
 
 _OF_A_VERSION: Final = frozenset({"positions", "drafted_at", "editors", "identities", "totals"})
-"""Parts of a plan that are told otherwise, or that every version changes."""
+"""Fields of a plan that are compared separately, or that every version changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,11 +16,11 @@ class PositionChange:
     topic: str
     partition: int
     before: PlannedPosition | None
-    """None where only the later version has it."""
+    """None if only the later version has it."""
     after: PlannedPosition | None
-    """None where only the earlier version has it."""
+    """None if only the earlier version has it."""
     parts: tuple[str, ...]
-    """The names of what differs: `new_offset`, `override`, …"""
+    """The names of the fields that differ: `new_offset`, `override`, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +31,16 @@ class Difference:
     """Digest of the later version."""
     positions: tuple[PositionChange, ...]
     parts: tuple[str, ...]
-    """Other parts of the plan that differ: `strategy`, `targets`, `requirements`, …"""
+    """The names of other fields of the plan that differ: `strategy`, `targets`, `requirements`, …"""
 
 
 def difference(before: Plan, after: Plan, *, digests: tuple[str, str]) -> Difference:
-    """Return what differs between two versions, partitions whose offset moves first.
+    """Return the differences between two versions, partitions with a changed offset first.
 
     Args:
         before: The earlier version.
         after: The later version.
-        digests: Theirs.
+        digests: Their digests.
     """
     changes = sorted(_positions(before, after), key=lambda change: "new_offset" not in change.parts)
     parts = tuple(

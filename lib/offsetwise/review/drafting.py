@@ -1,4 +1,4 @@
-"""Drafting: a version is saved, submitted, or the plan withdrawn. Each inside one change."""
+"""Saving, submitting and withdrawing plans, each inside one transaction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DraftedVersion:
 
     @property
     def moves(self) -> str:
-        """What it moves: its checkpoint, or its group on the old cluster. One plan is open for each."""
+        """The moved checkpoint, or the group on the old cluster. Each has at most one open plan."""
         return self.plan.moves
 
 
@@ -127,7 +127,7 @@ def _why_not_edit(attempt: Attempt, row: PlanRow, drafted: DraftedVersion) -> No
 
 
 def _wrong_names(attempt: Attempt, parsed: Plan, person: Person) -> NotAllowed | None:
-    """Refuse a plan that does not record who had a hand in it: whoever applies knows them from there alone."""
+    """Refuse a plan that does not record everybody who worked on it: `apply` knows them only from there."""
     own = recorded(person)
     earlier: tuple[str, ...] = ()
     if attempt.plan is not None:
@@ -192,7 +192,6 @@ def _opened_own(attempt: Attempt) -> tuple[Person, PlanRow, VersionRow] | NotAll
 
 
 def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
-    """Keep a plan that was submitted elsewhere, to be decided about here."""
     change, person = attempt.change, attempt.admitted()
     if isinstance(person, NotAllowed):
         return person

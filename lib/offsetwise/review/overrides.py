@@ -1,4 +1,4 @@
-"""Approving in spite of checks that are not met: each takes a reason, which the audit log keeps with the approval."""
+"""Approvals in spite of unmet checks: each needs a reason, which the audit log stores with the approval."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from offsetwise.store.audit import AuditFilter
 from offsetwise.store.review_reader import StoreLook
 
 DETAIL: Final = "in_spite_of"
-"""Of an approval's row of the audit log: a line for each check that it overrides, its name and the reason."""
+"""The key in an approval's row of the audit log: a line for each overridden check, with its name and the reason."""
 _MOST: Final = 1_000
-"""Approvals of one plan that are looked through."""
+"""How many approvals of one plan are searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +23,16 @@ class Overridden:
     issuer: str | None
     subject: str | None
     digest: str | None
-    """Of the version that was approved."""
+    """The digest of the approved version."""
     lines: tuple[str, ...]
     """Each check with the reason, such as "job stopped: it was killed"."""
 
 
 def why_not(unmet: Sequence[str], reasons: Mapping[str, str]) -> NotAllowed | None:
-    """Return why a plan with these checks is not approved with these reasons; None where it may be.
+    """Return why a plan with these unmet checks cannot be approved with these reasons; None if it can.
 
     Args:
-        unmet: The names of the checks that are not met.
+        unmet: The names of the unmet checks.
         reasons: By the name of the check.
     """
     for name in unmet:
@@ -51,7 +51,7 @@ def why_not(unmet: Sequence[str], reasons: Mapping[str, str]) -> NotAllowed | No
 
 
 def recorded(unmet: Sequence[str], reasons: Mapping[str, str]) -> str:
-    """Return what the audit log keeps: a line for each check that is overridden.
+    """Return the text for the audit log: a line for each overridden check.
 
     >>> recorded(("job stopped",), {"job stopped": " it was killed ", "other": "not asked for"})
     'job stopped: it was killed'
@@ -60,7 +60,7 @@ def recorded(unmet: Sequence[str], reasons: Mapping[str, str]) -> str:
 
 
 def of_plan(reader: StoreLook, plan: int) -> Iterator[Overridden]:
-    """Read what the approvals of a plan override, the newest first."""
+    """Yield the checks that approvals of a plan override, the newest approval first."""
     audit_filter = AuditFilter(plan=plan, action=Verb.APPROVE.value, result="done")
     for row in reader.audit(audit_filter, most=_MOST):
         detail = row.record.details.get(DETAIL)

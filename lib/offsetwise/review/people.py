@@ -11,39 +11,39 @@ from offsetwise.model import Identity
 from offsetwise.store.review_rows import EditorRow, Who
 
 _NAMES: Final = ("name", "preferred_username", "email")
-"""Claims that may hold what a person is called, for the screen only: the first that is there."""
+"""Claims with a person's display name, in order of preference."""
 MAX_NAME: Final = 200
 DEMO_ISSUER: Final = f"{RESERVED}demo"
-"""Of the people of the demonstration, who are nobody elsewhere."""
+"""The issuer of the people of the demonstration, who have no rights elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody whom an identity provider signed in. Issuer and subject are the identity.
+    """A person whom an identity provider signed in. Issuer and subject are the identity.
 
-    A person carries no role: roles are looked up in the configuration whenever something is asked for.
+    A person carries no role: roles are read from the access file for every operation.
     """
 
     issuer: str
     subject: str
     name: str
-    """Only shown."""
+    """For display only."""
     email: str | None = None
-    """Never an identity. Two identities with one address are taken for one person where that bars them."""
+    """Never an identity. Two identities with one address count as one person if that bars them."""
     groups: tuple[str, ...] = ()
     signed_in_at: datetime | None = None
-    """When they proved who they are (`auth_time`), else when the token was issued (`iat`). None: not known."""
+    """When they authenticated (`auth_time`), or else when the token was issued (`iat`); None if unknown."""
     expires_at: datetime | None = None
-    """When the provider's word ends (`exp`). None: not said."""
+    """When the token expires (`exp`); None if it has no expiry."""
     service_account: bool = False
-    """Whether the provider says that it is a program."""
+    """Whether the provider marks it as a program."""
 
 
 def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person | None:
-    """Return the person of an ID token's claims; None for claims that name nobody.
+    """Return the person of an ID token's claims; None if they name nobody.
 
     Args:
-        claims: Of a token whose signature was checked.
+        claims: The claims of a token whose signature was checked.
         groups_claim: The claim that lists the person's groups.
     """
     issuer, subject = claims.get("iss"), claims.get("sub")
@@ -62,14 +62,14 @@ def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person | None:
         groups=tuple(group for group in several if isinstance(group, str)),
         signed_in_at=_time(claims.get("auth_time")) or _time(claims.get("iat")),
         expires_at=_time(claims.get("exp")),
-        # How Entra ID and Keycloak say that a token is a program's.
+        # How Entra ID and Keycloak mark the token of a program.
         service_account=claims.get("idtyp") == "app"
         or (isinstance(login, str) and login.startswith("service-account-")),
     )
 
 
 def recorded(person: Person) -> str:
-    """Return the name under which a plan records its author or an editor.
+    """Return the text by which a plan records its author or an editor.
 
     >>> recorded(Person(issuer="https://login.example.org", subject="42", name="Ada", email="ada@example.org"))
     'https://login.example.org 42 <ada@example.org>'
@@ -92,15 +92,15 @@ def is_of(person: Person, editors: Iterable[EditorRow]) -> bool:
 
 
 def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]) -> str | None:
-    """Explain why somebody may not decide about a plan; None if nothing recorded bars them.
+    """Return why somebody may not decide about a plan; None if nothing recorded bars them.
 
-    Doubt bars: the same mail address behind another issuer, or a name that may be theirs. It costs a reviewer, the
-    other way costs the rule.
+    Doubt bars: the same e-mail address behind another issuer, or a name that may be theirs. A wrongly barred reviewer
+    costs less than a broken separation of duties.
 
     Args:
-        somebody: Who wants to decide.
-        editors: Who wrote, edited or submitted any version.
-        names: The author and editors as the plan itself records them.
+        somebody: The person who wants to decide.
+        editors: Everybody who wrote, edited or submitted any version.
+        names: The author and editors that the plan itself records.
     """
     own = [somebody.subject] if somebody.address is None else [somebody.subject, somebody.address]
     for editor in editors:
@@ -117,15 +117,15 @@ def why_barred(somebody: Who, editors: Iterable[EditorRow], names: Iterable[str]
 
 
 def identity_of(somebody: Who) -> str:
-    """Return what somebody is called in a sentence: the identity, whose name anybody may choose.
+    """Return the identity of somebody for a sentence, because anybody may choose their display name.
 
-    A person of the demonstration has a name that nobody else may have, and is called by it everywhere.
+    A person of the demonstration has a reserved name, which is used everywhere.
     """
     return somebody.name if somebody.issuer == DEMO_ISSUER else f"{somebody.subject} of {somebody.issuer}"
 
 
 def may_be_one(person: Who, other: Who) -> bool:
-    """Whether two may be one person: the same identity, the same mail address, or names that may be one's."""
+    """Return whether two may be one person: the same identity, the same e-mail address, or similar names."""
     if (person.issuer, person.subject) == (other.issuer, other.subject):
         return True
     first, second = (

@@ -12,7 +12,7 @@ from offsetwise.review.people import who
 from offsetwise.store.review_rows import State
 
 MAX_COMMENT: Final = 10_000
-"""Characters of one remark."""
+"""The maximum length of a comment, in characters."""
 
 
 def comment(attempt: Attempt, text: str) -> OtherAnswer:

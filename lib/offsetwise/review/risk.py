@@ -1,4 +1,4 @@
-"""What a reviewer must not overlook in a plan, and what they type to show that they did not."""
+"""The risks of a plan that a reviewer must not overlook, and the text that they type to confirm them."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionFacts:
-    """What a decision needs to know of a version, so that its file is not parsed again for it."""
+    """The facts about a version that a decision needs, stored so that its file is not parsed again."""
 
     partitions: int
     risky: int
-    """Partitions with at least one risk."""
+    """The number of partitions with at least one risk."""
     confirm: str | None
-    """What an approver has to type; None where nothing is unsafe, nothing skips, and all of it can be taken back."""
+    """The text that an approver has to type; None if nothing is unsafe or skips, and all of it can be rolled back."""
     sample: bool
     """Whether it is a plan of the bundled sample."""
     names: tuple[str, ...]
     """Its author and editors, as it records them."""
     unmet: tuple[str, ...] | None = None
-    """The names of the checks that are not met; None of a version that an earlier release kept, which did not look."""
+    """The names of the unmet checks; None for a version stored by a release that did not check."""
     has_proofs: bool = False
-    """Whether each position that is called proven has a proof that `apply` can make again; False of a version that an
-    earlier release kept, which did not look."""
+    """Whether each position that is called proven has a proof that `apply` can repeat; False for a version stored by a
+    release that did not check."""
 
     def not_met(self, plan: Callable[[], Plan]) -> tuple[str, ...]:
-        """Return the names of the checks that are not met; the plan is asked for only where they were not kept."""
+        """Return the names of the unmet checks; `plan` is called only if they were not stored."""
         return unmet(plan()) if self.unmet is None else self.unmet
 
     def dump(self) -> str:
@@ -93,9 +93,9 @@ def risks(position: PlannedPosition) -> Iterator[str]:
 
 
 def plan_risks(plan: Plan) -> Iterator[str]:
-    """Yield what is unsafe about a plan as a whole, a sentence each.
+    """Yield the risks of a plan as a whole, a sentence each.
 
-    Not its findings: drafting refused what they block, or a person decided about it, which is a risk of the position.
+    Without its findings: drafting stops at blocking ones unless a person decides, and that is a risk of the position.
     """
     if plan.from_files:
         yield FROM_FILES

@@ -29,9 +29,9 @@ class SheetMark(StrEnum):
     """Nobody may apply it."""
     APPROVED = "APPROVED"
     APPLIED = "APPLIED"
-    """It was applied, and is not to be applied again."""
+    """It was applied, and must not be applied again."""
     WITHDRAWN = "WITHDRAWN"
-    """Of an approval: whoever gave it is no longer a reviewer."""
+    """For an approval: its signer is no longer a reviewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +42,16 @@ class Sheet:
     version: VersionRow
     facts: VersionFacts
     versions: tuple[VersionRow, ...]
-    """All of them, ascending."""
+    """All versions, ascending."""
     editors: tuple[EditorRow, ...]
-    """Who wrote, edited or submitted any version; the author first."""
+    """Everybody who wrote, edited or submitted any version; the author first."""
     status: VersionStanding
     decisions: tuple[DecisionRow, ...]
-    """About all versions, ascending."""
+    """Decisions about all versions, ascending."""
     comments: tuple[CommentRow, ...]
     receipts: tuple[ReceiptRow, ...]
     overridden: tuple[Overridden, ...] = ()
-    """What its approvals override."""
+    """The checks that its approvals override."""
 
     @property
     def digest(self) -> str:
@@ -62,14 +62,14 @@ class Sheet:
 class VersionStanding:
     state: State
     submission: SubmissionRow | None
-    """The last one of the newest version; None where it was never submitted."""
+    """The last submission of the newest version; None if it was never submitted."""
     counted: tuple[DecisionRow, ...]
-    """Approvals of that submission that have not expired, of people who are reviewers now; of an applied plan, all."""
+    """Unexpired approvals of that submission by current reviewers; for an applied plan, all."""
     withdrawn: tuple[DecisionRow, ...] = ()
-    """Approvals of that submission, expired or not, by people who are no reviewers any more."""
+    """Approvals of that submission, expired or not, by people who are no longer reviewers."""
     required: int
     expired: bool
-    """Whether it was submitted, and can be decided or applied no more: it has to be submitted again."""
+    """Whether its submission or approvals have expired, so that it must be submitted again."""
 
     @property
     def why_expired(self) -> str:
@@ -79,7 +79,7 @@ class VersionStanding:
 
     @property
     def approved(self) -> bool:
-        """Whether enough people approve exactly this version, now."""
+        """Whether enough people approve exactly this version now."""
         return self.state is State.APPROVED and not self.expired
 
     @property
@@ -99,9 +99,9 @@ class Waiting:
     """Who submitted it, or saved its newest version."""
     since_ms: int
     why: str
-    """A clause: what it waits for."""
+    """What it waits for, as a clause."""
     of_set: int | None = None
-    """The set that is decided about as a whole; `plan` is then its first one. None for a plan alone."""
+    """The set to decide about as a whole; `plan` is then its first one. None for a single plan."""
     plans: int = 1
     """How many plans wait together."""
 
@@ -113,10 +113,10 @@ def status_of(reader: StoreLook, row: PlanRow, version: VersionRow, *, rules: Ac
 def standings(
     reader: StoreLook, newest: Mapping[int, tuple[PlanRow, VersionRow]], *, rules: Access, now: datetime
 ) -> dict[int, VersionStanding]:
-    """Return how far the newest version of each of some plans came, by the rules as they are now.
+    """Return the state of the newest version of each plan, by the current rules.
 
     Args:
-        reader: At the store.
+        reader: Reads the store.
         newest: Each plan with its newest version, by the number of the plan.
         rules: The access file.
         now: With its time zone.

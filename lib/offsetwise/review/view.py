@@ -1,4 +1,4 @@
-"""What can be looked at of the plans under review, by whom: the part of the board that changes nothing."""
+"""The read-only part of the board: the plans under review, for those who may see them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from offsetwise.store.review_rows import EditorRow, PlanRow, SetRow, State, Vers
 from offsetwise.store.reviews import Reviews
 
 AUDIT_ROWS: Final = 500
-"""Rows of the audit log on one page."""
+"""How many rows of the audit log a page has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +38,20 @@ class Credits:
     author: str
     editors: tuple[str, ...]
     identities: tuple[Identity, ...]
-    """The same people, and who submitted an earlier version, issuer and subject apart."""
+    """The same people, and everybody who submitted an earlier version, with issuer and subject separate."""
 
 
 class PlansView:
-    """The plans under review, to look at. Safe to use from several threads.
+    """Reads the plans under review. Thread-safe.
 
-    Methods raise an `AccessError` for somebody without the role viewer, and a `ConfigError` if the access file cannot
+    Methods raise an `AccessError` for a person without the role viewer, and a `ConfigError` if the access file cannot
     be read any more.
 
     Args:
-        reviews: Where everything is kept.
-        rules: Reads the access file as it is at this moment.
+        reviews: The store.
+        rules: Reads the current access file.
         demo_key: The demo key, for the demonstration.
-        clock: Gives the time, with its zone.
+        clock: Returns the time, with its zone.
     """
 
     def __init__(
@@ -73,22 +73,22 @@ class PlansView:
         return self._demo_key is not None
 
     def roles(self, person: Person | None) -> frozenset[Role]:
-        """Return somebody's roles at this moment; for what is offered, never for what is allowed."""
+        """Return somebody's current roles, to decide what to offer and never what to allow."""
         return self._rules().roles_of(person)
 
     def reviewers(self) -> tuple[tuple[str, str], ...] | None:
-        """Return (issuer, subject) of everybody who is a reviewer now; None where a group or anyone is."""
+        """Return (issuer, subject) of all current reviewers; None if a group or everybody is one."""
         grants = self._rules().roles.reviewer
         named = tuple((grant.issuer, grant.subject) for grant in grants if grant.subject is not None)
         return named if len(named) == len(grants) else None
 
     def plans(self, person: Person | None, *, open_only: bool = False) -> tuple[PlanRow, ...]:
-        """Return plans, the one that changed last first."""
+        """Return plans, the last changed first."""
         with self._looking(person, "Reading the plans") as reader:
             return reader.plans(open_only=open_only)
 
     def sheet(self, person: Person | None, plan: int) -> Sheet | None:
-        """Return one plan with its newest version, decisions and discussion; None where there is no such plan."""
+        """Return one plan with its newest version, decisions and discussion; None if there is no such plan."""
         rules = self._rules()
         with self._looking(person, "Reading the plan") as reader:
             row = reader.plan(plan)
@@ -119,7 +119,7 @@ class PlansView:
             return reader.content(_there(reader, plan, number).id)
 
     def observed(self, person: Person | None, plan: int, number: int) -> Comparison | None:
-        """Return the comparison and the snapshots that a version was drafted from; None where they were not kept.
+        """Return the comparison and the snapshots that a version was drafted from; None if they were not stored.
 
         Raises:
             PlanError: There is no such version.
@@ -129,7 +129,7 @@ class PlansView:
         return comparison_of(evidence, subject="the kept") if set(evidence) == {*OBSERVED} else None
 
     def difference(self, person: Person | None, plan: int, before: int, after: int) -> Difference:
-        """Return what differs between two versions of a plan, by their numbers.
+        """Return the differences between two versions of a plan, by their numbers.
 
         Raises:
             PlanError: There is no such version.
@@ -138,9 +138,9 @@ class PlansView:
             return self._plans.difference(reader, _there(reader, plan, before), _there(reader, plan, after))
 
     def why_not(self, person: Person | None, verb: Verb, plan: int | None = None) -> NotAllowed | None:
-        """Return why somebody may not do this at this moment, for a control that is shown disabled; None if they may.
+        """Return why somebody may not do this now, for a control that is shown disabled; None if they may.
 
-        Says nothing about the state of the plan, which the verb itself answers.
+        The state of the plan is not checked; the operation itself does that.
         """
         if person is None:
             return not_signed_in(verb)
@@ -165,7 +165,7 @@ class PlansView:
         return not_signed_in(verb) if person is None else why_not_own(person, verb, self._rules(), editors, names)
 
     def waiting_for(self, person: Person | None) -> tuple[Waiting, ...]:
-        """Return the plans that wait for somebody: to be decided, submitted again, or revised. Oldest first."""
+        """Return the plans that wait for a person to decide, submit again or revise them, oldest first."""
         if person is None:
             return ()
         rules = self._rules()
@@ -183,10 +183,10 @@ class PlansView:
         return tuple(sorted(_as_sets(requests, sets, newest, results), key=lambda waiting: waiting.since_ms))
 
     def export(self, person: Person | None, plan: int, kind: exports.ExportKind) -> tuple[exports.Export, ...]:
-        """Return the files of one kind of a plan's newest version; unapproved ones say DRAFT, applied ones APPLIED.
+        """Return the files of one kind of a plan's newest version; names of unapproved or applied plans are marked.
 
         Raises:
-            PlanError: There is no such plan, or it cannot be said in that form.
+            PlanError: There is no such plan, or it cannot be exported in that form.
         """
         rules = self._rules()
         with self._looking(person, "Exporting the plan") as reader:
@@ -227,7 +227,7 @@ class PlansView:
     def audit(
         self, person: Person | None, requested: AuditFilter | None = None, *, most: int = AUDIT_ROWS
     ) -> tuple[AuditRow, ...]:
-        """Return rows of the audit log, newest first; for the next page, ask with `before_seq` of the last one."""
+        """Return rows of the audit log, newest first; for the next page, pass `before_seq` of the last one."""
         with self._looking(person, "Reading the audit log") as reader:
             return reader.audit(requested or AuditFilter(), most=most)
 
@@ -236,7 +236,7 @@ class PlansView:
             return reader.check_chain()
 
     def credits(self, person: Person, plan: int | None = None) -> Credits:
-        """Return the names that a plan drafted by a person has to record, or their next version of one.
+        """Return the names that a new plan of a person, or their new version of a plan, has to record.
 
         Raises:
             PlanError: There is no such plan.
@@ -257,7 +257,7 @@ class PlansView:
         )
 
     def bundle(self, person: Person | None, plan: int) -> exports.Export:
-        """Return a submitted plan with all that a reviewer needs, in one file, for a console that reaches no cluster.
+        """Return a submitted plan with everything that a reviewer needs, for a console without the clusters.
 
         Raises:
             PlanError: There is no such plan, or it is not submitted.
@@ -321,7 +321,7 @@ def _as_sets(
     newest: Mapping[int, tuple[PlanRow, VersionRow]],
     standings: Mapping[int, VersionStanding],
 ) -> Iterator[Waiting]:
-    """Yield what waits: plans of a set that is as it was submitted as one, each in the newest of its sets."""
+    """Yield what waits, with the plans of a set that is as submitted joined; each plan counts in its newest set."""
     remaining = dict(waiting)
     visited: set[int] = set()
     for row in sets:

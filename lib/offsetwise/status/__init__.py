@@ -1,1 +1,1 @@
-"""How far each job of a migration has come, from evidence alone. Pure: nothing here reads a clock, file or cluster."""
+"""The state of each job of a migration, from evidence alone. Pure: nothing here reads a clock, file or cluster."""

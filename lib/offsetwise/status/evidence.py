@@ -1,4 +1,4 @@
-"""What was read about one job: the only input of its state."""
+"""The evidence about one job: the only input of its state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CutoverEvidence:
     """Of the log that is furthest behind."""
     taken_ms: int
     still_ms: int
-    """For how long all of them have stood still."""
+    """For how long none of them has grown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,9 @@ class ComparisonEvidence:
     """When the new cluster was read for it."""
     summary: Summary
     blocking: tuple[str, ...]
-    """The codes of its findings that block."""
+    """The codes of its blocking findings."""
     moved: bool = False
-    """Whether the positions that were compared are known to be others than the job has now."""
+    """Whether the compared positions are known to differ from the job's present ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,35 +34,35 @@ class PlanEvidence:
     digest: str
     drafted_ms: int
     drift: tuple[str, ...]
-    """What is no longer as it was reviewed, in a sentence each."""
+    """What has changed since the review, a sentence each."""
     approvers: tuple[str, ...]
-    """Who approved it; empty until there are as many as are required."""
+    """Who approved it; empty until the required number has."""
     approved_ms: int | None
     """When the last of them did."""
     rejection: str | None
-    """Who rejected it, in a sentence; None where nobody did."""
+    """Who rejected it, in a sentence; None if nobody did."""
     approvals: tuple[str, ...] = ()
     """The files of the approvals."""
     takes_output: bool = False
-    """Whether it writes a copy or a file, which `apply` has to be told the path of."""
+    """Whether it writes a copy or a file, whose path `apply` needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedEvidence:
     receipt: str
     ended_ms: int | None
-    """None where the application has not ended."""
+    """None if the application has not ended."""
     undone: int
-    """How many of its steps have been taken back."""
+    """How many of its steps have been rolled back."""
     steps: int
     verification: Verification | None
-    """What stands at the targets now; None where that was not looked at."""
+    """The current state of the targets; None if it was not read."""
     lag_before: int | None
-    """Records of the old cluster that the job had left to read when it was moved; None where not all are known."""
+    """How many records the job had to read on the old cluster when it was moved; None if not all are known."""
     lag: int | None
-    """Records of the new cluster that it has left to read now; None where not all are known."""
+    """How many records it has to read on the new cluster now; None if not all are known."""
     shows_start: bool = False
-    """Whether every target shows where a job that has started began, and not only where it stands."""
+    """Whether every target shows where a started job began, and not only its current position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,21 +70,21 @@ class JobEvidence:
     job: Subject
     wave: str | None = None
     unread: UnreadJob | None = None
-    """Why its positions, or its topics, cannot be used; None where they can."""
+    """Why its positions, or its topics, cannot be used; None if they can."""
     missing: tuple[str, ...] = ()
     """Its topics that one of both clusters lacks, each with the cluster."""
     topics: int = 0
-    """How many it reads."""
+    """The number of topics that it reads."""
     active: bool | None = None
-    """Whether it moves its positions now; None where that is not known."""
+    """Whether it moves its positions now; None if unknown."""
     moved_ms: int | None = None
-    """When its positions moved last, epoch ms; None where that is not known."""
+    """When its positions last moved, epoch ms; None if unknown."""
     activity: str = ""
     """What shows whether it runs, as a sentence."""
     stop: str = "Stop the job when its wave begins"
-    """What stops it so that it can be moved, as the start of a sentence."""
+    """How to stop the job for its move, as the beginning of a sentence."""
     old_lag: int | None = None
-    """Records of the old cluster that it has left to read; None where not all are known."""
+    """How many records it has to read on the old cluster; None if not all are known."""
     cutover: CutoverEvidence | None = None
     comparison: ComparisonEvidence | None = None
     plan: PlanEvidence | None = None

@@ -11,7 +11,7 @@ from offsetwise.model import Finding, Severity, Subject
 from offsetwise.wording import clock, duration, first_of, many
 
 _NAMED: Final = 5
-"""How many names one sentence lists."""
+"""How many names a sentence lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +26,17 @@ class WaveOfJobs:
 class JobOfMigration:
     job: Subject
     waves: tuple[str, ...]
-    """All that name it."""
+    """All waves that name it."""
     reads: frozenset[str]
-    """Its topics on the old cluster; empty where they could not be read."""
+    """Its topics on the old cluster; empty if they could not be read."""
     produces: frozenset[str]
     """The topics of the old cluster that it writes, as the migration file states."""
     groups: tuple[str, ...]
     """The consumer groups that it commits to."""
     moved_ms: int | None = None
-    """When its positions moved last, epoch ms; None where that is not known."""
+    """When its positions last moved, epoch ms; None if unknown."""
     active: bool | None = None
-    """Whether it moves its positions now; None where that is not known."""
+    """Whether it moves its positions now; None if unknown."""
 
     @property
     def wave(self) -> str | None:
@@ -45,33 +45,32 @@ class JobOfMigration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeCase:
-    """A migration as a whole. A topic that nobody asked for is in neither mapping."""
+    """A migration as a whole. A topic that was not read is in neither mapping."""
 
     waves: tuple[WaveOfJobs, ...]
     """In the order in which they begin."""
     jobs: tuple[JobOfMigration, ...]
     copies: Mapping[str, str]
-    """By old name, what each topic is called on the new cluster."""
+    """The name of each topic on the new cluster, by its old name."""
     lacking: frozenset[str]
-    """Old names of topics that the new cluster said it does not have."""
+    """Old names of topics that the new cluster reported as missing."""
     unread: frozenset[str]
     """Topics of the old cluster that no job of the migration reads, without those of Kafka and its tools."""
     now_ms: int
     """When the clusters were read."""
     retention: Mapping[str, int]
-    """By old name, the shorter `retention.ms` of both clusters; a topic that keeps records for ever is not in it."""
+    """By old name, the shorter `retention.ms` of both clusters, without topics that keep records for ever."""
 
     def wave(self, name: str | None) -> WaveOfJobs | None:
         return next((wave for wave in self.waves if wave.name == name), None)
 
     def rank(self, job: JobOfMigration) -> int:
-        """Return when a job moves, as the number of its wave; jobs of no wave move last."""
         names = [wave.name for wave in self.waves]
         return names.index(job.wave) if job.wave in names else len(names)
 
 
 def judge_whole(case: WholeCase) -> tuple[Finding, ...]:
-    """Return everything that is wrong with a migration as a whole, the most serious first."""
+    """Return the findings about a migration as a whole, the most serious first."""
     kinds = [kind for kind in findings().values() if kind.stage is Stage.WHOLE]
     kinds.sort(key=lambda kind: (list(Severity).index(kind.severity), kind.rank))
     return tuple(kind.finding(problem.message, fix=problem.fix) for kind in kinds for problem in kind(case))
@@ -105,7 +104,6 @@ def job_in_two_waves(case: WholeCase) -> Iterator[str]:
     stage=Stage.WHOLE,
 )
 def job_in_no_wave(case: WholeCase) -> Iterator[str]:
-    """The migration file has waves, and none of them names the job."""
     unassigned = [job.job for job in case.jobs if not job.waves]
     if case.waves and unassigned:
         yield f"{many(len(unassigned), 'job')} of {len(case.jobs):,} in no wave: {_listed(unassigned)}."
@@ -120,7 +118,6 @@ def job_in_no_wave(case: WholeCase) -> Iterator[str]:
     stage=Stage.WHOLE,
 )
 def wave_order(case: WholeCase) -> Iterator[str]:
-    """The times of two waves contradict their order."""
     for wave in case.waves:
         for name in wave.after:
             before = case.wave(name)
@@ -175,7 +172,6 @@ def _wave(job: JobOfMigration) -> str:
     stage=Stage.WHOLE,
 )
 def group_shared(case: WholeCase) -> Iterator[str]:
-    """Two jobs of the migration commit to one group."""
     jobs: dict[str, list[Subject]] = {}
     for job in case.jobs:
         for group in dict.fromkeys(job.groups):
@@ -194,7 +190,6 @@ def group_shared(case: WholeCase) -> Iterator[str]:
     stage=Stage.WHOLE,
 )
 def topic_not_mirrored(case: WholeCase) -> Iterator[str]:
-    """A topic that jobs read or write does not exist on the new cluster."""
     users = Counter(topic for job in case.jobs for topic in job.reads | job.produces if topic in case.lacking)
     for topic, count in sorted(users.items()):
         new = case.copies.get(topic, topic)
@@ -212,7 +207,6 @@ def topic_not_mirrored(case: WholeCase) -> Iterator[str]:
     stage=Stage.WHOLE,
 )
 def topic_unread(case: WholeCase) -> Iterator[str]:
-    """The old cluster has topics that no job of the migration file reads."""
     if case.unread:
         yield f"{many(len(case.unread), 'topic')} of the old cluster read by no job: {_listed(case.unread)}."
 
@@ -227,13 +221,13 @@ def topic_unread(case: WholeCase) -> Iterator[str]:
     stage=Stage.WHOLE,
 )
 def wave_after_retention(case: WholeCase) -> Iterator[str]:
-    """A job stands still for longer than a topic keeps records, until its wave may end."""
+    """A job is stopped for longer than a topic keeps records, until its wave may end."""
     for job in case.jobs:
         wave = case.wave(job.wave)
         if wave is None or wave.not_before_ms is None:
             continue
         begins_ms, window_ms = max(wave.not_before_ms, case.now_ms), wave.window_ms or 0
-        # A job that runs is stopped when its wave begins; one that has stopped reads no record any more.
+        # A running job is stopped when its wave begins; a stopped one reads no record any more.
         since_ms = job.moved_ms if job.active is False and job.moved_ms is not None else begins_ms
         still_ms = begins_ms + window_ms - since_ms
         short = {topic: case.retention[topic] for topic in job.reads & case.retention.keys()}
@@ -248,12 +242,12 @@ def wave_after_retention(case: WholeCase) -> Iterator[str]:
 
 
 def waits_of(wave: WaveOfJobs, caught_up: Mapping[str, tuple[int, int]], now_ms: int) -> tuple[str, ...]:
-    """Return what a wave waits for, in a sentence each.
+    """Return what a wave waits for, a sentence each.
 
     Args:
         wave: The wave.
         caught_up: By the name of a wave, how many of its jobs have caught up, and how many it has.
-        now_ms: The time, epoch ms.
+        now_ms: The current time, epoch ms.
     """
     sentences = []
     if wave.not_before_ms is not None and wave.not_before_ms > now_ms:

@@ -1,4 +1,4 @@
-"""The state of a job: the first row of a table that its evidence meets. docs/status.md shows the table."""
+"""The state of a job: the first row of a table that matches its evidence. docs/status.md shows the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Rules:
     """The migration file, as commands name it."""
     now_ms: int
     lag_at_most: int = 0
-    """Records that a job may have left to read and counts as caught up, even if it had fewer when it was moved."""
+    """A job with at most this many records to read counts as caught up, even if it had fewer when it was moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class _Verdict:
 
 
 def status_of(evidence: JobEvidence, rules: Rules) -> JobStatus:
-    """Return how far a job has come.
+    """Return the status of a job.
 
     Args:
-        evidence: All that was read about it.
-        rules: What decides beside that.
+        evidence: The evidence about it.
+        rules: The other inputs.
     """
     verdict = next(result for row in _ROWS if (result := row(evidence, rules)) is not None)
     age_ms = 0 if verdict.taken_ms is None else max(0, rules.now_ms - verdict.taken_ms)
@@ -172,7 +172,7 @@ def _unseen(applied: AppliedEvidence) -> str:
     return f"The plan was applied; whether the job has begun is not known.{why}"
 
 
-def _unusable(evidence: JobEvidence, rules: Rules) -> _Verdict | None:  # noqa: ARG001 - as every row is called
+def _unusable(evidence: JobEvidence, rules: Rules) -> _Verdict | None:  # noqa: ARG001 - the signature of every row
     if evidence.unread is not None:
         return _Verdict(state=JobState.BLOCKED, evidence=evidence.unread.problem, next=evidence.unread.fix)
     if evidence.missing:

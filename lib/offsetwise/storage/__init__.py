@@ -1,1 +1,1 @@
-"""Folders of files on every kind of file system, read without writing."""
+"""Read-only access to folders on every kind of file system."""

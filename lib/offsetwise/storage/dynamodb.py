@@ -1,8 +1,8 @@
-"""Tables of DynamoDB: one that is there now, or the dump of some in a file.
+"""Tables of DynamoDB: a live one, or dumps in a file.
 
-A dump is what `aws dynamodb scan` prints, or an object of such answers by the names of their tables, each with its
-key schema; or the items alone in a list; or an export to S3, or what the console of AWS downloads as CSV. An item is
-DynamoDB's JSON: every value in an object of one key, its type.
+A dump is the output of `aws dynamodb scan`, or an object of such outputs by table name, each with its key schema; or
+the items alone in a list; or an export to S3, or the CSV that the AWS console downloads. An item is DynamoDB's JSON:
+every value in an object with one key, its type.
 
 This module needs the standard library only, because it is shipped to Spark's workers; a live table needs boto3.
 """
@@ -27,9 +27,9 @@ from offsetwise.strict_json import parse
 
 MAX_ITEMS: Final = 1_000_000
 SEGMENTS: Final = 8
-"""How many parts of a table that has more than one page are read at once."""
+"""How many segments of a table with more than one page are scanned in parallel."""
 MAX_DUMP_BYTES: Final = 64 * 1024 * 1024
-"""Of a dump: some 60,000 leases."""
+"""The maximum size of a dump: some 60,000 leases."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 _ANSWER: Final = frozenset(
     {"Items", "Count", "ScannedCount", "ConsumedCapacity", "NextToken", "LastEvaluatedKey", "ResponseMetadata"}
@@ -45,7 +45,7 @@ _TYPES_OF: Final = {
     "parentShardId": "SS",
     "childShardIds": "SS",
 }
-"""Of the attributes of leases that are no text: CSV does not say it. All others are read as text."""
+"""The types of lease attributes that are no text, because CSV does not have them. All others are read as text."""
 _CHECK_DUMP: Final = (
     "Give the folder; or take the dump again: aws dynamodb scan --output json --table-name TABLE --consistent-read > "
     "TABLE.json"
@@ -54,21 +54,21 @@ _MISSING: Final = frozenset({"ResourceNotFoundException"})
 REFUSED: Final = frozenset(
     {"AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"}
 )
-"""How DynamoDB says that somebody may not do something."""
+"""DynamoDB's error codes for missing rights."""
 _THROTTLED: Final = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
 
 Item = Mapping[str, Mapping[str, Any]]
-"""One row: by the name of each attribute an object of one key, the type, and the value."""
+"""One row: by the name of each attribute, an object with one key, the type, and the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     name: str
     keys: tuple[tuple[str, str], ...] | None
-    """(attribute, `HASH` or `RANGE`); None where nothing says."""
+    """(attribute, `HASH` or `RANGE`); None if unknown."""
     items: tuple[Item, ...]
     is_whole: bool = True
-    """Whether these are known to be all of its items: CSV, and one file of an export, do not say that."""
+    """Whether these are known to be all of its items: CSV, and one file of an export, do not show that."""
 
     @property
     def key_names(self) -> frozenset[str]:
@@ -78,10 +78,10 @@ class Table:
 
 
 def text_of(item: Item, name: str, kind: str = "S") -> str | None:
-    """Return an attribute of one type as text; None where it is absent.
+    """Return an attribute of one type as text; None if it is absent.
 
     Raises:
-        ValueError: It is of another type; says what was expected and found.
+        ValueError: It has another type; the message has both.
     """
     results = item.get(name)
     if results is None:
@@ -93,10 +93,10 @@ def text_of(item: Item, name: str, kind: str = "S") -> str | None:
 
 
 def texts_of(item: Item, name: str) -> tuple[str, ...]:
-    """Return a set of strings, sorted; empty where it is absent.
+    """Return a set of strings, sorted; empty if it is absent.
 
     Raises:
-        ValueError: It is of another type.
+        ValueError: It has another type.
     """
     results = item.get(name)
     if results is None:
@@ -112,13 +112,13 @@ def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, .
 
     Args:
         uri: A file, or `dynamodb://TABLE?region=R&endpoint=URL`.
-        roots: The folders that may be read; None when a person named the path.
+        roots: The folders that may be read; None if a person named the path.
 
     Raises:
-        OutsideRootsError: The file leaves the roots; or it is a live table that is none of them.
+        OutsideRootsError: The file leaves the roots; or a live table is not one of them.
         LibraryMissingError: boto3 is not installed.
         MissingError: There is no such file or table.
-        StorageError: It cannot be read whole.
+        StorageError: It cannot be read completely.
         NotACheckpointError: It is no dump.
     """
     if is_live(uri):
@@ -154,11 +154,11 @@ def _dump_in_file(uri: str, folder: str, name: str, roots: Sequence[str] | None)
 
 
 def _tables_in(data: bytes, name: str) -> tuple[Table, ...]:
-    """Parse a dump of items by line, of rows of CSV, or of one JSON document.
+    """Parse a dump of one item per line, of rows of CSV, or of one JSON document.
 
     Raises:
-        ValueError: It is none of them.
-        RecursionError: Its JSON is nested too deep.
+        ValueError: It has none of these forms.
+        RecursionError: Its JSON is nested too deeply.
     """
     text = plain(data, MAX_DUMP_BYTES)
     table = name.removesuffix(".gz").removesuffix(".json").removesuffix(".csv")
@@ -195,7 +195,7 @@ def _no_dump(uri: str, actual: str, error: Exception) -> NotACheckpointError:
 
 
 def _dumped(body: Any, name: str) -> tuple[Table, ...]:
-    if isinstance(body, list) and body:  # an empty one may be of anything
+    if isinstance(body, list) and body:  # an empty list could be of anything
         body = {"Items": body}
     if not isinstance(body, dict):
         raise ValueError(f"its top level is a {type(body).__name__}")
@@ -288,7 +288,7 @@ def _address(uri: str) -> _Address:
 
 
 def _scanned(uri: str) -> Table:
-    """Read a whole table, consistently; a page that fails fails all."""
+    """Scan a whole table with consistent reads; a failing page fails the scan."""
     address = _address(uri)
     try:
         import boto3  # noqa: PLC0415 - of an extra, and slow to import
@@ -319,19 +319,19 @@ def _scanned(uri: str) -> Table:
 
 
 def all_items(client: Any, uri: str, request: Mapping[str, Any]) -> list[Item]:
-    """Return all items: of one call where they fit in its page, else of segments that are read at once.
+    """Return all items: from a single call if they fit in a page, or else from segments in parallel.
 
-    A page says where the whole table goes on, which no segment can follow: the first page of several is read again.
-    The order is that of the segments, the same each time.
+    The first page returns a continuation key of the whole table, which segments cannot use, so it is read again. The
+    order is that of the segments, the same each time.
 
     Args:
-        client: Of boto3, for DynamoDB.
-        uri: What errors call the table.
-        request: What `scan` is given: the table's name, and how consistently it is read.
+        client: A boto3 client for DynamoDB.
+        uri: The name of the table in errors.
+        request: The arguments of `scan`: the table's name, and its consistency.
 
     Raises:
         StorageError: There are more than any lease table has.
-        ClientError: As boto3 raises it; `BotoCoreError` likewise.
+        ClientError: Raised by boto3; `BotoCoreError` likewise.
     """
     first = client.scan(**request)
     if not first.get("LastEvaluatedKey"):
@@ -354,7 +354,7 @@ def all_items(client: Any, uri: str, request: Mapping[str, Any]) -> list[Item]:
 
     with ThreadPoolExecutor(SEGMENTS, thread_name_prefix="scan") as pool:
         try:
-            list(pool.map(read, range(SEGMENTS)))  # raises what one of them raised
+            list(pool.map(read, range(SEGMENTS)))  # raises the exception of any of them
         finally:
             stopped.set()
     return list(chain.from_iterable(parts))

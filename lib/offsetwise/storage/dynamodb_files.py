@@ -1,9 +1,9 @@
-"""The text of a file with the items of a table: as it is, in gzip, with a byte order mark, or an export to S3.
+"""The text of a file with the items of a table: plain, gzip, with a byte order mark, or an export to S3.
 
 Formats: `S3DataExport.Output` of the Developer Guide of DynamoDB. An export is a folder named by its id, with
-`manifest-summary.json`, `manifest-files.json` and `data/*.json.gz`, below `AWSDynamoDB/`. What the console of AWS
-downloads as CSV has a column for each attribute; the console of before 2021 put its type behind the name, that of now
-leaves types out. AWS does not describe how either writes a set, so every known form is read, and any other refused.
+`manifest-summary.json`, `manifest-files.json` and `data/*.json.gz`, below `AWSDynamoDB/`. The CSV of the AWS console
+has a column for each attribute; the console before 2021 added the type after the name, the present one leaves types
+out. AWS does not document how either writes a set, so every known form is read, and any other rejected.
 
 This module needs the standard library only, because it is shipped to Spark's workers.
 """
@@ -28,13 +28,13 @@ MANIFESTS: Final = frozenset({_SUMMARY, _FILES})
 _ABOVE: Final = "AWSDynamoDB"
 _EXPORT: Final = re.compile(r"[0-9]{14}-[0-9a-f]{8}")
 MAX_CELLS: Final = 1_500_000
-"""Of CSV: as many values as JSON may have."""
+"""The maximum number of CSV cells: as many values as JSON may have."""
 _SEPARATOR: Final = re.compile(r"\"?sep=(.)\"?[^\S\n]*\n")
-"""A line in front of CSV that tells spreadsheets what parts its cells."""
+"""A line before the CSV that names the delimiter for spreadsheets."""
 _COLUMN: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]{0,254})(?: \((S|N|B|SS|NS|BS|M|L|BOOL|NULL)\))?")
-"""A name in the first line of CSV, and its type where that is said."""
+"""A name in the first line of CSV, and its type if it is there."""
 _OLD_SET: Final = re.compile(r'\{ *("[^"]*"(?:, *"[^"]*")*) *\}')
-"""A set as the console of before 2021 writes it."""
+"""A set as the console before 2021 writes it."""
 _GZIP: Final = b"\x1f\x8b"
 _PACKED: Final = {
     b"PK\x03\x04": "a ZIP archive",
@@ -43,10 +43,10 @@ _PACKED: Final = {
     b"\xfd7zXZ": "packed with xz",
     b"\x28\xb5\x2f\xfd": "packed with Zstandard",
 }
-"""How files begin that hold others, without what is unpacked here."""
+"""Magic numbers of archives and compressions that are not supported."""
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its prefix
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -60,12 +60,12 @@ def is_export(names: Iterable[str]) -> bool:
 
 
 def export_of(folder: str, name: str, roots: Sequence[str] | None) -> str | None:
-    """Return the export that a file is a part of, a folder; None where no manifest that may be read names the file.
+    """Return the folder of the export that a file belongs to; None if no readable manifest names the file.
 
     Args:
-        folder: The folder that the file is in.
-        name: Its name.
-        roots: The folders that may be read; None when a person named the path.
+        folder: The folder of the file.
+        name: The name of the file.
+        roots: The folders that may be read; None if a person named the path.
     """
     above, slash, last = folder.rpartition("/")
     if last != "data":
@@ -78,7 +78,7 @@ def export_of(folder: str, name: str, roots: Sequence[str] | None) -> str | None
 
 
 def plain(data: bytes, most: int) -> bytes:
-    """Return the text of a file in UTF-8 without a byte order mark, unpacked where it is gzip.
+    """Return the text of a file in UTF-8 without a byte order mark, unpacked if it is gzip.
 
     Raises:
         ValueError: It is larger than `most` bytes, or damaged.
@@ -110,11 +110,10 @@ def _unpacked(data: bytes, most: int) -> bytes:
 
 
 def lines_of(data: bytes) -> list[Any] | None:
-    """Return the items of an export, one JSON object of the key `Item` in a line; None of what may be JSON or CSV.
+    """Return the items of an export, a JSON object with the key `Item` per line; None if it may be JSON or CSV.
 
     Raises:
-        ValueError: A line behind the first one is no item, or an item is printed over several lines; or it is of
-            another form that people have.
+        ValueError: A line after the first is no item, or an item spans several lines; or it has another known form.
     """
     if not re.match(rb'\s*\{\s*"Item"\s*:', data):
         _refuse_other_forms(data)
@@ -138,10 +137,10 @@ def lines_of(data: bytes) -> list[Any] | None:
 
 
 def _refuse_other_forms(data: bytes) -> None:
-    """Go on only with text that may be CSV or one JSON document.
+    """Raise unless a text may be CSV or one JSON document.
 
     Raises:
-        ValueError: It is of another form that people have; says which.
+        ValueError: It has another known form, which the message names.
     """
     if not data.strip():
         raise ValueError("it is empty")
@@ -150,7 +149,7 @@ def _refuse_other_forms(data: bytes) -> None:
     packed = next((form for begins, form in _PACKED.items() if data.startswith(begins)), None)
     if packed is not None:
         raise ValueError(f"it is {packed}, and what is in it is read once it is unpacked")
-    if re.search(rb"\}[^\S\n]*\n\s*\{", data):  # no document has that: its objects are parted by commas
+    if re.search(rb"\}[^\S\n]*\n\s*\{", data):  # no document has that: commas separate its objects
         raise ValueError(
             "it has JSON objects one below the other that are not lines of an export, and a dump is one document: one "
             "scan, or all items in one list"
@@ -158,11 +157,11 @@ def _refuse_other_forms(data: bytes) -> None:
 
 
 def read_export(tree: Tree, most: int) -> tuple[str, list[Any]]:
-    """Return the table's name and its items, of an export in a folder.
+    """Return the table's name and the items of an export in a folder.
 
     Raises:
         StorageError: A file cannot be read.
-        ValueError: It is no whole export of a table; says what was found.
+        ValueError: It is no complete export of a table; the message says why.
     """
     folder = _export_in(tree)
     summary = parse(plain(tree.read(f"{folder}{_SUMMARY}"), most))
@@ -187,7 +186,7 @@ def read_export(tree: Tree, most: int) -> tuple[str, list[Any]]:
 
 
 def _export_in(tree: Tree) -> str:
-    """Return the path of the one export, with a slash at its end; empty where the folder is one itself."""
+    """Return the path of the one export, with a trailing slash; empty if the folder itself is one."""
     names = [entry.name for entry in tree.entries() if not entry.name.startswith(".")]
     if _SUMMARY in names:
         return ""
@@ -200,16 +199,16 @@ def _export_in(tree: Tree) -> str:
 
 
 def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[str, Any]]]:
-    """Return the items of a table that the console of AWS downloaded as CSV.
+    """Return the items of a table in the CSV of the AWS console.
 
     An empty cell is an attribute that the item lacks.
 
     Args:
         data: The text, in UTF-8.
-        types: The type of each attribute that is no `S`, for columns that say none.
+        types: The type of each attribute that is no `S`, for columns without types.
 
     Raises:
-        ValueError: It is none, or a line is no row of it; says what was found.
+        ValueError: It is no such CSV, or a line is no row of it; the message says why.
     """
     text = _decoded(data)
     match = _SEPARATOR.match(text)
@@ -245,7 +244,7 @@ def _decoded(data: bytes) -> str:
 def _item(named: Sequence[tuple[str, str]], row: Sequence[str], line: int) -> dict[str, dict[str, Any]]:
     cells = [cell.strip() for cell in row]
     if len(cells) == len(named) + 1 and not cells[-1]:
-        del cells[-1]  # some end each line with a delimiter
+        del cells[-1]  # some writers end each line with a delimiter
     if len(cells) != len(named):
         raise ValueError(f"line {line:,} has {len(cells):,} cells, and the first one names {len(named):,} columns")
     return {

@@ -1,4 +1,4 @@
-"""Folders of any file system that fsspec knows, read without caches and never outside the roots.
+"""Folders of any file system that fsspec supports, read without caches and never outside the roots.
 
 Local folders, S3, Google's and Azure's stores are tested against real ones or their emulators. Credentials come from
 the environment only, as each file system's own library finds them.
@@ -23,7 +23,7 @@ from offsetwise.storage.object_stores import endpoint_of, open_store
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 MAX_READ_BYTES: Final = 4 * MAX_FILE_BYTES
-"""What one call may read in all."""
+"""How many bytes one call may read in total."""
 MAX_WALK_DEPTH: Final = 6
 _INSTALL: Final = {"s3": "offsetwise[s3]", "gs": "offsetwise[gcs]", "abfs": "offsetwise[azure]", "hdfs": "pyarrow"}
 
@@ -33,32 +33,32 @@ class Entry(NamedTuple):
 
     name: str
     is_dir: bool | None = None
-    """None where a listing does not tell: local files listed by names, and links."""
+    """None if a listing does not show it: local files listed by names, and links."""
     size_bytes: int | None = None
     modified_s: float | None = None
-    """Seconds since the epoch; None where the file system does not say."""
+    """Seconds since the epoch; None if the file system has no times."""
 
 
 class FolderReader(Protocol):
-    """What a checkpoint reader needs of a folder: list, read, walk. Paths are relative to it."""
+    """The operations that checkpoint readers need: list, read, walk. Paths are relative to the folder."""
 
     @property
     def uri(self) -> str:
         """The folder as the person named it."""
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Return the names in a folder as they stand now, sorted."""
+        """Return the current names in a folder, sorted."""
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
-        """Read whole files at once; a file that cannot be read gives its error instead."""
+        """Read whole files, in parallel if possible; an unreadable file has its error instead."""
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Return every file below a folder: its path relative to the folder, and its bytes."""
+        """Yield every file below a folder: its path relative to the folder, and its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A folder of a local disk, or one read through fsspec. Every listing asks the file system again."""
+    """A folder of a local disk, or one read through fsspec. Every listing is fresh."""
 
     uri: str
     location: Location
@@ -66,19 +66,19 @@ class Tree:
     base: str
     """The folder as fsspec's file system spells it."""
     fs: Any = field(repr=False, compare=False)
-    """fsspec's; None of a local folder, which is read without it."""
+    """fsspec's file system; None for a local folder, which is read without it."""
     max_file_bytes: int = MAX_FILE_BYTES
 
     def for_large_files(self) -> Tree:
-        """Return the same folder, read up to the limit of all files: a `_metadata` may hold the state of many keys."""
+        """Return the same folder with the total limit for each file: a `_metadata` may hold the state of many keys."""
         return replace(self, max_file_bytes=MAX_READ_BYTES)
 
     def entries(self, folder: str = "", *, details: bool = False) -> tuple[Entry, ...]:
-        """Return the names in a folder as they stand now, sorted.
+        """Return the current names in a folder, sorted.
 
         Args:
             folder: Relative to the tree; empty for the tree itself.
-            details: Ask for kinds, sizes and times too. Object stores always tell them.
+            details: Read kinds, sizes and times too. Object stores always return them.
 
         Raises:
             MissingError: There is no such folder.
@@ -112,7 +112,7 @@ class Tree:
         """Read one whole file.
 
         Raises:
-            MissingError: It is not there (any more).
+            MissingError: It does not exist (any more).
             StorageError: It cannot be read, or it is larger than the limit.
         """
         content = self.read_many({file: size_bytes})[file]
@@ -121,13 +121,13 @@ class Tree:
         return content
 
     def read_many(self, files: Mapping[str, int | None]) -> dict[str, bytes | StorageError]:
-        """Read whole files, at once where the file system can.
+        """Read whole files, in parallel if the file system can.
 
         Args:
-            files: Path relative to the tree, and its size in bytes as a listing gave it, if it did.
+            files: Path relative to the tree, and its size in bytes if a listing had it.
 
         Returns:
-            For every path its bytes, or the error that says why not.
+            For every path its bytes, or the error.
         """
         results: dict[str, bytes | StorageError] = {}
         if self.location.scheme == "file":
@@ -159,9 +159,9 @@ class Tree:
         return results
 
     def walk(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield every file below a folder: its path relative to the folder, and its bytes.
+        """Yield every file below a folder: its path relative to the folder, and its size in bytes.
 
-        Links are not followed, and nothing is given when the folder is missing.
+        Links are not followed. Yields nothing if the folder is missing.
         """
         if self.location.scheme == "file":
             yield from self._walk_local(self._path(folder), folder, "", MAX_WALK_DEPTH, Folders())
@@ -203,7 +203,7 @@ class Tree:
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
-                # What no link leads to lies where its folder lies. Where a link leads is looked at, and opened as such.
+                # A path without links is inside if its folder is. The target of a link is checked, and opened as such.
                 fd = folders.open_file(self._path(file))
             size = os.fstat(fd).st_size
             if size > limit:
@@ -241,10 +241,10 @@ class Tree:
 
     @property
     def endpoint(self) -> str | None:
-        """Where the environment leads an address that names no endpoint; None for the store's own, and for others.
+        """The endpoint from the environment, for an address without one; None for the store's own, and other stores.
 
         Raises:
-            StorageError: It cannot be told.
+            StorageError: It cannot be read.
         """
         try:
             return endpoint_of(self.location, self.fs)
@@ -286,13 +286,12 @@ def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
 
     Args:
         uri: A path, or a URI with one of `location.SCHEMES`.
-        roots: The folders that may be read, and tables, in which no folder is. None when a person named the path: then
-            any may.
+        roots: The folders that may be read; tables in it are ignored. None if a person named the path: then any may.
 
     Raises:
-        OutsideRootsError: The path leaves the roots, or is spelled in a way that could.
+        OutsideRootsError: The path leaves the roots, or its spelling could.
         LibraryMissingError: The file system needs a package that is not installed.
-        StorageError: The path is not one that can be read at all.
+        StorageError: The path cannot be read at all.
     """
     allowed = None if roots is None else tuple(locate(root) for root in roots if not is_live(root))
     location = locate(uri, bound=None if roots is None else READING)
@@ -306,7 +305,7 @@ def open_tree(uri: str, *, roots: Sequence[str] | None = None) -> Tree:
 
 
 def _listed(path: str) -> tuple[Entry, ...]:
-    """List a local folder; what a link leads to is not looked at."""
+    """List a local folder without following links."""
     results = []
     with Folders().listed(path) as entries:
         for entry in entries:
@@ -357,7 +356,7 @@ def _filesystem(location: Location) -> tuple[Any, str]:
 
 
 def disk() -> Any:
-    import fsspec  # noqa: PLC0415 - a tenth of a second that a local folder named by its path need not wait for
+    import fsspec  # noqa: PLC0415 - it takes 0.1 s, and paths of local folders do not need it
 
     return fsspec.filesystem("file", skip_instance_cache=True, use_listings_cache=False)
 

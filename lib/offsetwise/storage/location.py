@@ -1,7 +1,7 @@
-"""Where a path or URI leads, and whether it stays inside the roots.
+"""Locations: parse a path or URI, and check that it stays inside the roots.
 
-Compared part by part, never as text, so that `/data/ckpt-evil` is not below `/data/ckpt`. Local paths are compared
-after links are resolved. Bound to roots, every spelling that another layer could read differently is refused.
+Locations are compared part by part, never as text, so that `/data/ckpt-evil` is not below `/data/ckpt`. Local paths are
+compared after links are resolved. If roots apply, every spelling that another layer could read differently is rejected.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SCHEMES: Final[Mapping[str, str]] = {
     "abfss": "abfs",
     "hdfs": "hdfs",
 }
-"""What a URI may begin with, and the file system it means."""
+"""The schemes of URIs, and the file systems they mean."""
 
 TABLE_SCHEME: Final = "dynamodb"
-"""What the URI of a table of DynamoDB begins with, which is no file system's."""
+"""The scheme of a DynamoDB table's URI, which is no file system."""
 SERVICE_SCHEMES: Final = frozenset({"connect+http", "connect+https"})
-"""What the URI of a service begins with. How to sign on there stands behind `?`, among the roots alone."""
+"""The schemes of a service's URI. Credentials follow after `?`, only among the roots."""
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABFS: Final = re.compile(r"[A-Za-z0-9$-]+@[A-Za-z0-9-]+\.(dfs|blob)\.[A-Za-z0-9.-]+", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -39,25 +39,25 @@ _ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A URI taken apart: `path` as its file system spells it, and the parts that roots are compared by."""
+    """A parsed URI: `path` as its file system spells it, and the parts that are compared with roots."""
 
     scheme: str
     path: str
     parts: tuple[str, ...]
 
     def inside(self, root: Location) -> bool:
-        """Whether this is `root` or stands below it, compared part by part."""
+        """Return whether this is `root` or below it, compared part by part."""
         return self.scheme == root.scheme and self.parts[: len(root.parts)] == root.parts
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a place is for that must stand inside configured roots."""
+    """The purpose of a location that must be inside configured roots."""
 
     roots: str
     """Their key in the migration file."""
     effect: str
-    """What follows where it does not, as a sentence."""
+    """The consequence if it is outside, as a sentence."""
 
 
 READING: Final = Bound("checkpoint_roots", "Nothing was read.")
@@ -65,7 +65,7 @@ WRITING: Final = Bound("write_roots", "Nothing was written.")
 
 
 def is_live(uri: str) -> bool:
-    """Whether a URI names a table that is there now, or what a service tells, and no file."""
+    """Return whether a URI names a live table or a service, and no file."""
     return "://" in uri and (uri.partition("://")[0].lower() == TABLE_SCHEME or is_service(uri))
 
 
@@ -74,20 +74,19 @@ def is_service(uri: str) -> bool:
 
 
 def without_sign_on(uri: str) -> str:
-    """Return the URI of what a service tells without how to sign on there; any other as it is."""
     return uri.partition("?")[0] if is_service(uri) else uri
 
 
 def locate(uri: str, *, bound: Bound | None = None) -> Location:
-    """Take a URI apart.
+    """Parse a URI.
 
     Args:
         uri: A path, or a URI with one of `SCHEMES`. Local paths are resolved, links included.
-        bound: What the place is for where roots will be enforced: every spelling that another layer could read
-            differently is refused then. None where a person named the path.
+        bound: The purpose of the location if roots will be enforced: every spelling that another layer could read
+            differently is then rejected. None if a person named the path.
 
     Raises:
-        OutsideRootsError: `bound`, and it is spelled in a way that could leave the roots.
+        OutsideRootsError: `bound` is given, and the spelling could leave the roots.
         StorageError: It cannot name a folder at all.
     """
     refuse_spelling(uri, bound=bound)
@@ -118,7 +117,7 @@ def locate(uri: str, *, bound: Bound | None = None) -> Location:
 
 
 def refuse_spelling(uri: str, *, bound: Bound | None) -> None:
-    """Refuse what cannot be a path and, when `bound`, what another layer could read as another path."""
+    """Raise for what cannot be a path and, if `bound`, what another layer could read as another path."""
     if not uri.strip():
         raise _unusable(uri, "a path, found none", bound=bound)
     if "\0" in uri:

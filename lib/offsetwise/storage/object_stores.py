@@ -1,8 +1,9 @@
-"""Which account and endpoint an address of an object store leads to, whatever the environment says.
+"""The account and endpoint of an object store's address, whatever the environment says.
 
-`abfs` names its account, so nothing but that account is read: its library would prefer the connection string of the
-environment, and knows the accounts of one cloud only. `s3` and `gs` name a bucket and no endpoint: the environment may
-lead to another one (`AWS_ENDPOINT_URL`, a profile, `STORAGE_EMULATOR_HOST`), which is shown beside the address.
+An `abfs` address names its account, so only that account may be read: its library would prefer the connection string of
+the environment, and knows the accounts of one cloud only. An `s3` or `gs` address names a bucket and no endpoint: the
+environment may set another one (`AWS_ENDPOINT_URL`, a profile, `STORAGE_EMULATOR_HOST`), which is shown with the
+address.
 
 This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
 """
@@ -30,11 +31,10 @@ def open_store(location: Location) -> tuple[Any, str]:
     """Return the file system of an object store, and the folder as it spells it. Nothing is contacted yet.
 
     Raises:
-        StorageError: The environment leads to another account than the address names, or the address to a host that
-            is not Azure's.
+        StorageError: The environment has another account than the address, or the address a host that is not Azure's.
         ImportError: The library of this store is not installed.
     """
-    import fsspec  # noqa: PLC0415 - a tenth of a second that local folders need not wait for
+    import fsspec  # noqa: PLC0415 - it takes 0.1 s, and local folders do not need it
 
     options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
     if location.scheme != "abfs":
@@ -49,7 +49,7 @@ def open_store(location: Location) -> tuple[Any, str]:
 
 
 def endpoint_of(location: Location, fs: Any) -> str | None:
-    """Return the endpoint that the environment leads to; None where it is the store's own, or the address names it."""
+    """Return the endpoint from the environment; None if it is the store's own, or the address names it."""
     message: str | None = None
     if location.scheme == "s3":
         message = fs.s3.meta.endpoint_url
@@ -85,7 +85,7 @@ def _refuse_other_account(shown: str, account: str, blobs: str) -> None:
 
 
 def _refuse_foreign_cloud(shown: str, blobs: str) -> None:
-    """Refuse a host that is not Azure's: tokens of its sign-in are sent to whatever an address names."""
+    """Raise for a host that is not Azure's: access tokens are sent to whatever host an address names."""
     if blobs.endswith(_CLOUDS):
         return
     raise StorageError(
@@ -102,7 +102,6 @@ def _fields(connection_string: str) -> Mapping[str, str]:
 
 
 def _endpoint(fields: Mapping[str, str]) -> SplitResult | None:
-    """Return where a connection string leads; None where it does not say."""
     if fields.get("usedevelopmentstorage", "").lower() == "true":
         return urlsplit("http://127.0.0.1:10000/devstoreaccount1")
     if "blobendpoint" in fields:

@@ -13,11 +13,11 @@ _MAGIC: Final = re.compile(r"[*?\[]")
 
 
 def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the folders that paths and globs of folders name, each once, in the order given.
+    """Expand paths and globs to folders, each once, in the given order.
 
     Args:
-        uris: Paths and URIs; `*`, `?` and `[…]` are matched where they occur, unless something has exactly this name.
-        roots: The folders that may be read; None when a person named the paths.
+        uris: Paths and URIs; `*`, `?` and `[…]` are matched, unless a file or folder has exactly this name.
+        roots: The folders that may be read; None if a person named the paths.
 
     Raises:
         StorageError: A glob matches no folder, or its file system cannot be reached.
@@ -39,7 +39,7 @@ def expand(uris: Sequence[str], *, roots: Sequence[str] | None = None) -> tuple[
 
 
 def _exists(uri: str, *, roots: Sequence[str] | None = None) -> bool:
-    """Return whether a file or folder has exactly this name, whatever characters are in it. Unreachable is no."""
+    """Return whether a file or folder has exactly this name, including special characters. False if unreachable."""
     try:
         tree = open_tree(uri, roots=roots)
         return os.path.exists(tree.base) if tree.fs is None else bool(tree.fs.exists(tree.base))
@@ -48,7 +48,7 @@ def _exists(uri: str, *, roots: Sequence[str] | None = None) -> bool:
 
 
 def _glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the folders that a pattern matches, sorted. Hidden ones need a pattern that names their dot.
+    """Return the folders that a pattern matches, sorted. Hidden ones match only a pattern with their dot.
 
     Raises:
         OutsideRootsError: The part before the first glob character leaves the roots.
@@ -69,7 +69,7 @@ def _glob_folders(pattern: str, *, roots: Sequence[str] | None = None) -> tuple[
             fix="Check the pattern, the network and the credentials in the environment.",
         ) from error
     prefix = "" if tree.location.scheme == "file" else f"{tree.location.scheme}://"
-    # ABFS names a container's account, which its library leaves out of names.
+    # ABFS addresses have an account after the container, which its library leaves out of names.
     container, at, account = tree.location.parts[0].partition("@")
     return tuple(
         sorted(

@@ -1,4 +1,4 @@
-"""One file, of any file system that folders are read from, which may be a root itself.
+"""Read a single file of any supported file system; it may be a root itself.
 
 This module needs the standard library and fsspec only, because it is shipped to Spark's workers.
 """
@@ -11,7 +11,7 @@ from offsetwise.storage.folders import open_tree
 
 
 def without_part(uri: str) -> tuple[str, str]:
-    """Split `FILE#PART` into the file and the part of it that is meant, which is empty where none is named.
+    """Split `FILE#PART` into the file and the named part of it, which is empty if there is none.
 
     >>> without_part("dump.json#orders-app")
     ('dump.json', 'orders-app')
@@ -21,7 +21,7 @@ def without_part(uri: str) -> tuple[str, str]:
 
 
 def roots_of_file(file: str, roots: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the roots that a file is read in: of a root that is the file itself the folder above, else as they are."""
+    """Return the roots for reading a file: its folder if the file itself is a root, or else the roots unchanged."""
     if roots is not None and file in {without_part(root)[0] for root in roots}:
         folder, slash, _ = file.rpartition("/")
         return (folder or slash or ".",)
@@ -33,7 +33,7 @@ def read_file(file: str, *, roots: Sequence[str] | None = None) -> bytes:
 
     Args:
         file: A path, or a URI with one of `location.SCHEMES`.
-        roots: The folders and files that may be read; None when a person named the path.
+        roots: The folders and files that may be read; None if a person named the path.
 
     Raises:
         OutsideRootsError: The file leaves the roots.

@@ -1,1 +1,1 @@
-"""The store: what is kept between runs. SQLite in a folder of one's own, or PostgreSQL by URL."""
+"""The store of data that is kept between runs: SQLite in a private folder, or PostgreSQL by URL."""

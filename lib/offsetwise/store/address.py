@@ -1,4 +1,4 @@
-"""Where the store is: a folder of one's own by default, another place by URL. Passwords only by reference."""
+"""The address of the store: a file in a private folder by default, or a URL. Passwords only by reference."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sqlalchemy.exc import ArgumentError
 from offsetwise.errors import ConfigError, SecretError
 
 STORE_VARIABLE: Final = "OFFSETWISE_STORE"
-"""Names the store's URL where no option does."""
+"""The environment variable with the store's URL, if no option gives one."""
 
 STATE_VARIABLE: Final = "OFFSETWISE_STATE"
-"""Names the folder for what Offsetwise keeps."""
+"""The environment variable with Offsetwise's state folder."""
 
 _FILE: Final = "store.sqlite"
 _POSTGRESQL: Final = "postgresql+psycopg"
@@ -29,7 +29,7 @@ _REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 @dataclass(frozen=True, slots=True)
 class Address:
     url: URL
-    """With the password, which SQLAlchemy masks wherever it prints one."""
+    """With the password, which SQLAlchemy masks whenever it prints one."""
     shown: str
     """Without any password."""
 
@@ -42,10 +42,10 @@ class Address:
 
 
 def address(url: str | None = None) -> Address:
-    """Find the store: the URL given, else the environment's, else a file in the state folder.
+    """Return the address of the store: the given URL, or else the environment's, or else a file in the state folder.
 
     Raises:
-        ConfigError: A URL that cannot be used, or one with a password written out.
+        ConfigError: The URL cannot be used, or contains a password.
         SecretError: The password refers to a variable that is not set.
     """
     message = url or os.environ.get(STORE_VARIABLE)
@@ -68,12 +68,12 @@ def address(url: str | None = None) -> Address:
 
 
 def state_folder() -> Path:
-    """Return the folder for what Offsetwise keeps: `$OFFSETWISE_STATE`, else as the XDG specification says."""
+    """Return Offsetwise's state folder: `$OFFSETWISE_STATE`, or else by the XDG Base Directory Specification."""
     message = os.environ.get(STATE_VARIABLE)
     if message:
         return Path(message)
     base = os.environ.get("XDG_STATE_HOME", "")
-    # The specification: a path that is not absolute is to be ignored.
+    # The specification: a path that is not absolute must be ignored.
     root = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
     return root / "offsetwise"
 

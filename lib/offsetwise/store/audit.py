@@ -1,8 +1,8 @@
 """The audit log: a chain of rows, each with the hash of the one before.
 
 A row's body is canonical JSON (sorted keys, ASCII, no blanks), and its hash is the SHA-256 of the previous hash, a line
-feed and the body. Whoever changes, removes or puts in a row breaks the chain from there on; whoever writes the whole
-chain anew changes its last hash, which can be noted elsewhere.
+feed and the body. Whoever changes, removes or inserts a row breaks the chain from there on; whoever rewrites the whole
+chain changes its last hash, which can be noted elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from offsetwise.store import review_tables as tables
 from offsetwise.store.review_tables import audit as table
 
 FIRST: Final = "0" * 64
-"""What stands for the hash before the first row."""
+"""The previous hash of the first row."""
 _PAGE: Final = 2_000
 
 Details = Mapping[str, str | int | bool | None]
@@ -29,16 +29,16 @@ Details = Mapping[str, str | int | bool | None]
 class Record:
     at_ms: int
     issuer: str | None
-    """None for somebody who is not signed in."""
+    """None if nobody is signed in."""
     subject: str | None
     action: str
     result: str
     """`done` or `refused`."""
     plan: int | None = None
     digest: str | None = None
-    """Of the version that it was about."""
+    """The digest of the version that it was about."""
     details: Details
-    """What else is worth knowing: before, after, why, the switches of the server."""
+    """Other facts: the states before and after, the reason, the settings of the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which rows are wanted; None wants all."""
+    """Conditions for rows; None matches all."""
 
     issuer: str | None = None
     subject: str | None = None
@@ -59,17 +59,17 @@ class AuditFilter:
     result: str | None = None
     plan: int | None = None
     digest: str | None = None
-    """How it begins; all of it is the most that can be said."""
+    """The beginning of the digest, or all of it."""
     since_ms: int | None = None
     until_ms: int | None = None
-    """Not including."""
+    """Exclusive."""
     before_seq: int | None = None
-    """Only older ones: for the next page."""
+    """Only older rows: for the next page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """What somebody noted of the chain's last row, away from the database."""
+    """The last row of the chain as noted outside the database."""
 
     seq: int
     hash: str
@@ -79,11 +79,11 @@ class Noted:
 class Chain:
     rows: int
     head: str
-    """The last hash. Noted elsewhere, it shows when the whole chain is written anew."""
+    """The last hash. Noted elsewhere, it reveals a rewritten chain."""
     broken: str | None
-    """The first thing that is wrong, in a sentence; None where the chain is whole."""
+    """The first problem, as a sentence; None if the chain is intact."""
     at_ms: int | None = None
-    """When the last row was written; None where there is none."""
+    """When the last row was written; None if there is none."""
 
     @property
     def intact(self) -> bool:
@@ -168,17 +168,17 @@ def rows(connection: Connection, requested: AuditFilter, *, most: int) -> tuple[
 
 
 def _ascii(value: str | None) -> str | None:
-    """Return what a column of ASCII is compared with: no database is asked for text that it cannot hold."""
+    """Return a value in the form of an ASCII column: a database must not be asked for text that it cannot hold."""
     return None if value is None else tables.escaped(value)
 
 
 def check(connection: Connection, noted: Noted | None = None) -> Chain:
-    """Read the whole chain, and what was written with its rows.
+    """Check the whole chain, and the rows of other tables that refer to it.
 
     Args:
         connection: Inside a transaction.
-        noted: A row as it was noted elsewhere. Without it, a chain whose end was cut off, or that was written anew by
-            whoever owns the database, may look whole.
+        noted: A row as noted elsewhere. Without it, a chain whose end was cut off, or that the owner of the database
+            rewrote, may look intact.
     """
     count, head, at_ms = 0, FIRST, None
     for results in _all(connection):
@@ -225,7 +225,7 @@ def _wrong(row: Row[Any], seq: int, previous: str) -> str | None:
 
 
 def _without_row(connection: Connection, last: int) -> str | None:
-    """Describe what was written with a row that is not there any more: the end of the chain was cut off."""
+    """Describe a row of another table whose row of the log is missing: the end of the chain was cut off."""
     for source in (
         tables.version,
         tables.editor,
@@ -243,7 +243,6 @@ def _without_row(connection: Connection, last: int) -> str | None:
 
 
 def _repeated(row: Row[Any]) -> Record:
-    """Return the record as the columns say it, with what only the body says."""
     return _of_columns(row, json.loads(row.body)["details"])
 
 
@@ -252,7 +251,7 @@ def _row(row: Row[Any]) -> AuditRow:
 
 
 def _shown(row: Row[Any]) -> Record:
-    """Return the record to look at: one row that was damaged hides no other."""
+    """Return the record for display: a damaged row must not hide others."""
     try:
         record = _repeated(row)
         dict(record.details)

@@ -1,12 +1,12 @@
-"""Samples as bytes: columns of integers, small because most of them hardly change.
+"""The binary format of samples: columns of integers, small because most of them hardly change.
 
-A sample of 10,000 partitions with one group has 100,000 integers. Written out they take 220 KB compressed; as
-differences from an earlier sample of the same partitions, 75 to 90 KB. So one sample in each half hour stands alone,
-and the others name it and hold differences. What stands alone can be kept when the rest is thinned out.
+A sample of 10,000 partitions with one group has 100,000 integers. Stored as they are they take 220 KB compressed; as
+differences from an earlier sample of the same partitions, 75 to 90 KB. So one sample in each half hour is complete, and
+the others refer to it and hold differences. The complete ones remain when the others are thinned out.
 
-Layout of a payload, before zlib: one byte version, then for each column one byte (1 where all values are known, else 0
-followed by one bit per row), then the 64-bit differences with their bytes transposed, so that the high ones, nearly
-all zero, lie together. Unknown values count as 0.
+Layout of a payload, before zlib: one byte version, then for each column one byte (1 if all values are known, else 0
+followed by one bit per row), then the 64-bit differences with their bytes transposed, so that the high ones, nearly all
+zero, lie together. Unknown values count as 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHUNK_ROWS: Final = 256
 _VERSION: Final = 1
 _LEVEL: Final = 6
 _FIXED: Final = 10
-"""Columns before those of the groups."""
+"""The number of columns before those of the groups."""
 
 METHODS: Final = (
     Method.CONTENT,
@@ -42,7 +42,7 @@ METHODS: Final = (
     Method.EARLIEST,
     Method.NONE,
 )
-"""Their numbers in payloads are their places here: only ever add at the end."""
+"""Their numbers in payloads are the indices here: only append."""
 
 EXACTNESS: Final = (
     Exactness.EXACT,
@@ -52,7 +52,7 @@ EXACTNESS: Final = (
     Exactness.CLAIMED,
     Exactness.UNKNOWN,
 )
-"""As `METHODS`."""
+"""As for `METHODS`."""
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -60,7 +60,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The numbers of some partitions: values by column and row, and which of them are known."""
+    """The numbers of some partitions: values by column and row, and whether they are known."""
 
     values: Int64s
     known: Bools
@@ -71,7 +71,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which partitions the rows of a sample's payloads are, and whose commits they hold."""
+    """The partitions of the rows in a sample's payloads, and the groups whose commits they hold."""
 
     groups: tuple[str, ...]
     rows: tuple[tuple[str, str, str, int], ...]
@@ -105,7 +105,6 @@ class Layout:
 
 
 def digest(layout: str) -> str:
-    """Return the SHA-256 of a layout, in hex."""
     return hashlib.sha256(layout.encode()).hexdigest()
 
 
@@ -156,7 +155,7 @@ def joined(parts: Sequence[Columns], count: int) -> Columns:
 
 
 def encode(columns: Columns, base: Columns | None) -> bytes:
-    """Write numbers as differences from those of `base`, or as they are."""
+    """Return a payload of the differences from `base`, or of the numbers themselves if it is None."""
     values = np.where(columns.known, columns.values, 0)
     with np.errstate(over="ignore"):
         differences = values if base is None else values - np.where(base.known, base.values, 0)
@@ -188,7 +187,7 @@ def decode(payload: bytes, count: int, rows: int, base: Columns | None) -> Colum
 
 
 def _positions(row: LagPartition) -> tuple[AnyPosition | None, ...]:
-    """Return what is kept of a partition as integers; a position that is none counts as unknown here."""
+    """Return the positions of a partition that are stored as integers; any other position counts as unknown."""
     old, new = row.old, row.new
     return old.log_start, old.lso, old.hw, new.log_start, new.lso, new.hw, row.position, row.new_position
 

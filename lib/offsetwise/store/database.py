@@ -1,4 +1,4 @@
-"""The connection to the store, and its tables brought to the newest revision when it is opened."""
+"""The connection to the store, whose tables are migrated to the newest revision when it is opened."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _WRITES: Final = "offsetwise_writes"
 _DURABLE: Final = "offsetwise_durable"
 _ADVISORY_LOCK: Final = 0x0FF5E7
-"""Held while the tables are made or changed, so that two processes do not both do it."""
+"""The key of the lock while tables are created or changed, so that only one process does it."""
 _TURN_LOCK: Final = 0x0FF5E8
-"""Held by whoever changes plans: one after the other, as the chain of the audit log is."""
+"""The key of the lock while plans are changed: one change after the other, as in the chain of the audit log."""
 _STATEMENT_S: Final = 30
 
 
 class Database:
-    """One database, opened and up to date. Safe to use from several threads.
+    """An opened and migrated database. Thread-safe.
 
     Args:
-        address: Where it is.
-        wait_s: How long to wait for another process's lock, and for the server to answer.
+        address: The address.
+        wait_s: How long to wait for another process's lock, and for the server, in seconds.
 
     Raises:
-        StoreError: It cannot be opened, is something else, or was changed by a later release.
+        StoreError: It cannot be opened, is not a store, or was changed by a later release.
     """
 
     def __init__(self, address: Address, *, wait_s: float) -> None:
@@ -66,7 +66,7 @@ class Database:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[Connection]:
-        """Yield a connection that sees one state of the database throughout.
+        """Yield a connection with one snapshot of the database.
 
         Raises:
             StoreError: `what` is not possible.
@@ -79,7 +79,7 @@ class Database:
 
     @contextmanager
     def writing(self, what: str) -> Iterator[Connection]:
-        """Yield a connection whose changes are there together when it ends, or not at all.
+        """Yield a connection in a transaction.
 
         Raises:
             StoreError: `what` is not possible.
@@ -91,17 +91,17 @@ class Database:
 
     @contextmanager
     def durable_writing(self, what: str, done: Callable[[Connection], bool]) -> Iterator[Connection]:
-        """Yield a connection as `writing` does, one at a time, whose changes are on the disk when this ends.
+        """Yield a connection in an exclusive transaction, whose changes are on disk when this ends.
 
-        Whoever has the turn sees all that was changed before. Where the reply to the commit is lost, the next turn is
-        awaited, which the server gives only when the lost one has ended, and `done` says whether it took place.
+        The transaction sees all earlier changes. If the reply to the commit is lost, the lock is taken again, which the
+        server grants only when the lost transaction has ended, and `done` checks whether it was committed.
 
         Args:
-            what: What is being done, for errors.
-            done: Whether the changes are there. Asked only after a lost reply.
+            what: The operation, for errors.
+            done: Whether the changes were committed. Called only after a lost reply.
 
         Raises:
-            StoreUnclearError: The reply was lost, and nobody could be asked.
+            StoreUnclearError: The reply was lost, and the server could not be asked.
             StoreError: `what` is not possible, and nothing was changed.
         """
         lost: DBAPIError | None = None
@@ -119,7 +119,7 @@ class Database:
                 raise lost
 
     def _take_turn(self, connection: Connection) -> None:
-        if not self._sqlite:  # there, BEGIN IMMEDIATE gave it
+        if not self._sqlite:  # in SQLite, BEGIN IMMEDIATE took the lock
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _TURN_LOCK})
 
     def _took_place(self, what: str, lost: DBAPIError, done: Callable[[Connection], bool]) -> bool:
@@ -150,7 +150,7 @@ class Database:
             with connection.begin():
                 if not self._sqlite:
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-                # Asked again: another process may have done it while this one waited for the lock.
+                # Read again: another process may have migrated while this one waited for the lock.
                 if self._revision(connection, script) != newest:
                     config = Config(attributes={"connection": connection, "version_table": VERSION_TABLE})
                     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
@@ -160,7 +160,7 @@ class Database:
         """Return the revision of the tables; None for an empty database."""
         there = set(inspect(connection).get_table_names())
         if VERSION_TABLE not in there:
-            # A file is ours alone; a database may hold other tables, but not ours without their revision.
+            # A file belongs to the store alone; a database may hold other tables, but not ours without their revision.
             strange = sorted(there if self._sqlite else there & set(metadata.tables))
             if strange:
                 raise NotAStoreError(
@@ -180,9 +180,9 @@ class Database:
         return None if actual is None else str(actual)
 
     def _write_ahead(self) -> None:
-        """Let readers and a writer work at the same time. The file remembers it.
+        """Switch to write-ahead logging, so that readers and a writer work in parallel. The setting is persistent.
 
-        SQLite does not wait for another process here, so the waiting is done here.
+        SQLite does not wait for another process here, so this method does.
         """
         end = time.monotonic() + self._wait_s
         while True:
@@ -201,7 +201,7 @@ def _engine(address: Address, wait_s: float) -> Engine:
     if address.url.get_backend_name() != "sqlite":
         options = f"-c lock_timeout={int(wait_s * 1000)} -c statement_timeout={_STATEMENT_S * 1000}"
         connect = {
-            "connect_timeout": max(2, int(wait_s)),  # less than 2 is taken as 2
+            "connect_timeout": max(2, int(wait_s)),  # values below 2 are taken as 2
             "options": options,
             "application_name": "offsetwise",
         }
@@ -210,16 +210,16 @@ def _engine(address: Address, wait_s: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # transactions are begun below, not by the driver's guess
+        connection.isolation_level = None  # transactions are begun below, not implicitly by the driver
         connection.execute("PRAGMA page_size=16384")
         connection.execute("PRAGMA foreign_keys=ON")
-        # Without it, INSERT OR REPLACE removes a row and asks no trigger.
+        # Without it, INSERT OR REPLACE removes a row without firing triggers.
         connection.execute("PRAGMA recursive_triggers=ON")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
         options = connection.get_execution_options()
-        # NORMAL keeps the file whole after a power cut, and may lose what was committed last. A decision may not be.
+        # NORMAL keeps the file intact after a power cut, but may lose the last commit. A decision must not be lost.
         connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get(_DURABLE) else 'NORMAL'}")
         # A transaction that begins by reading and then writes cannot wait for another writer: it fails at once.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITES) else "BEGIN")
@@ -228,10 +228,10 @@ def _engine(address: Address, wait_s: float) -> Engine:
 
 
 def _make_file(path: Path, address: Address) -> None:
-    """Make the file, readable by its owner only; the files that SQLite puts beside it get the same mode.
+    """Create the file, readable by its owner only; SQLite gives its other files the same mode.
 
-    Whoever may write in its folder can put a write-ahead log of their own beside it, which SQLite believes. So a folder
-    that others may write in is refused, sticky bit or not.
+    Whoever can write in the folder can put a write-ahead log there, which SQLite trusts. So a folder that others can
+    write in is rejected, sticky bit or not.
     """
     try:
         if not path.exists() and not address.url.query:

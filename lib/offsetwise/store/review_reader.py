@@ -1,4 +1,4 @@
-"""A look at the plans under review: one state of everything, as the store keeps it."""
+"""Read the plans under review, in one snapshot of the store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from offsetwise.store.tables import in_parts
 
 
 class StoreLook:
-    """One state of everything.
+    """A snapshot of the store.
 
     Args:
         connection: Inside a transaction.
@@ -38,7 +38,7 @@ class StoreLook:
         self._connection = connection
 
     def plans(self, *, open_only: bool = False) -> tuple[PlanRow, ...]:
-        """Return plans, the one that was changed last first."""
+        """Return plans, the last changed first."""
         query = select(tables.plan).order_by(tables.plan.c.changed_at_ms.desc(), tables.plan.c.id.desc())
         if open_only:
             query = query.where(tables.plan.c.state.in_(tables.OPEN_STATES))
@@ -58,7 +58,6 @@ class StoreLook:
         return _version(self._connection.execute(query).one())
 
     def versions(self, plan: int) -> tuple[VersionRow, ...]:
-        """Return all versions of a plan, ascending."""
         query = _versions().where(tables.version.c.plan_id == plan).order_by(tables.version.c.number)
         return tuple(_version(row) for row in self._connection.execute(query))
 
@@ -83,7 +82,7 @@ class StoreLook:
         return self.editors_of([plan])[plan]
 
     def editors_of(self, plans: Collection[int]) -> dict[int, tuple[EditorRow, ...]]:
-        """Return, for each of some plans, who wrote, edited or submitted a version; the author first."""
+        """Return, by plan, everybody who wrote, edited or submitted a version; the author first."""
         order = tables.editor.c.since_number, tables.editor.c.audit_seq
         rows = self._of(tables.editor, tables.editor.c.plan_id, plans, order)
         return {
@@ -106,9 +105,9 @@ class StoreLook:
         return self.decisions_of([plan])[plan]
 
     def decisions_of(self, plans: Collection[int]) -> dict[int, tuple[DecisionRow, ...]]:
-        """Return, for each of some plans, all decisions about all of its versions, ascending."""
+        """Return, by plan, all decisions about all of its versions, ascending."""
         rows = self._of(tables.decision, tables.decision.c.plan_id, plans, (tables.decision.c.id,))
-        # An envelope of many plans is read once: it names all of them.
+        # The envelope of several plans is read once: it names all of them.
         envelopes = self._envelopes({row.nonce for some in rows.values() for row in some})
         return {plan: tuple(_decision(row, envelopes.get(row.nonce)) for row in rows.get(plan, ())) for plan in plans}
 
@@ -125,7 +124,7 @@ class StoreLook:
         }
 
     def sets(self, *, plan: int | None = None) -> tuple[SetRow, ...]:
-        """Return sets of plans, the newest first; those that a plan is in, in whichever version, where one is named."""
+        """Return sets of plans, the newest first; with `plan`, those that contain any version of it."""
         query = select(*(column for column in tables.plan_set.c if column.name != "content"))
         if plan is not None:
             of_plan = select(tables.set_plan.c.set_id).where(tables.set_plan.c.plan_id == plan)
@@ -191,7 +190,7 @@ class StoreLook:
         )
 
     def receipts(self, plan: int) -> tuple[ReceiptRow, ...]:
-        """Return what was handed in of applications of a plan, ascending."""
+        """Return the receipts that were added to a plan, ascending."""
         query = select(tables.receipt).where(tables.receipt.c.plan_id == plan).order_by(tables.receipt.c.id)
         return tuple(
             ReceiptRow(digest=row.digest, content=bytes(row.content), by=_who(row), at_ms=row.at_ms)
@@ -203,7 +202,6 @@ class StoreLook:
         return self._connection.execute(query).first() is not None
 
     def audit(self, requested: AuditFilter, *, most: int) -> tuple[AuditRow, ...]:
-        """Return rows of the audit log, newest first."""
         return audit.rows(self._connection, requested, most=most)
 
     def check_chain(self, noted: Noted | None = None) -> Chain:

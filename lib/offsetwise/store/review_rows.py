@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """How far a plan came. The first three are open: there is one such plan per checkpoint or group."""
+    """The state of a plan. The first three are open: each checkpoint or group has at most one open plan."""
 
     DRAFT = "draft"
     SUBMITTED = "submitted"
@@ -21,14 +21,14 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """Somebody, as the identity provider named them. Issuer and subject are the identity."""
+    """A person, as the identity provider named them. Issuer and subject are the identity."""
 
     issuer: str
     subject: str
     name: str
-    """Only shown."""
+    """For display only."""
     address: str | None = None
-    """A mail address in its plain form, to find one person behind two identities."""
+    """An e-mail address in its plain form, to find one person behind two identities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class EditorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRow:
-    """One submission of a version; a version whose submission expired can be submitted again."""
+    """One submission of a version; after it expires, the version can be submitted again."""
 
     id: int
     version: int
@@ -91,7 +91,7 @@ class DecisionRow:
 class SetMember:
     plan: int
     version: int
-    """Its id."""
+    """The id of the version."""
     number: int
     digest: str
 

@@ -1,7 +1,7 @@
-"""The tables of plans under review as the newest revision has them. `migrations/versions` is what makes them.
+"""The tables of plans under review in the newest revision, which `migrations/versions` creates.
 
-Only `review_plan` is ever changed. Everything else is added to: triggers forbid UPDATE and DELETE. Each added row names
-the row of the audit log that was written with it.
+Only `review_plan` is ever updated. All other tables are append-only: triggers forbid UPDATE and DELETE. Each added row
+names the row of the audit log that was written with it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = ["OPEN_STATES", "Escaped", "metadata"]
 
 
 class Escaped(TypeDecorator[str]):
-    r"""Any text, kept as data: what a database cannot hold (a zero byte, half a pair) is written as `\x00`."""
+    r"""Any text: characters that a database cannot hold (a zero byte, half a surrogate pair) are escaped as `\x00`."""
 
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         return None if value is None else escaped(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         try:
             return None if value is None else value.encode("ascii").decode("unicode_escape")
         except UnicodeError:
@@ -47,7 +47,7 @@ class Escaped(TypeDecorator[str]):
 
 
 def escaped(value: str) -> str:
-    r"""Return a text in ASCII, different texts differently.
+    r"""Return a text in ASCII, injectively.
 
     >>> escaped("a\\b\x00")
     'a\\\\b\\x00'
@@ -56,7 +56,7 @@ def escaped(value: str) -> str:
 
 
 OPEN_STATES = tuple(state.value for state in State if state.open)
-"""While a plan is in one of these, there is no other one for the same checkpoint or group."""
+"""A checkpoint or group has at most one plan in these states."""
 
 _OPEN = text("state IN ('draft', 'submitted', 'approved')")
 
@@ -76,7 +76,7 @@ audit = Table(
     Column("hash", String(64), nullable=False, unique=True),
     Index("ix_review_audit_plan", "plan_id"),
 )
-"""`hash` is over `previous` and `body`, canonical JSON of the whole row; the other columns repeat it, to search by."""
+"""`hash` is over `previous` and `body`, canonical JSON of the whole row; the other columns repeat it for searches."""
 
 
 def _written_with() -> Column[int]:
@@ -99,7 +99,7 @@ plan = Table(
     ),
     Index("ux_review_plan_open", "moves", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
 )
-"""`moves` names the checkpoint or the group. `number` is that of the newest version."""
+"""`moves` names the checkpoint or group. `number` is that of the newest version."""
 
 version = Table(
     "review_version",
@@ -117,10 +117,9 @@ version = Table(
     Column("content", LargeBinary, nullable=False),
     UniqueConstraint("plan_id", "number", name="uq_review_version"),
 )
-"""`content` is the plan's file, every byte; last, so that SQLite does not walk over it to what stands behind.
+"""`content` is the plan's file, every byte; the last column, so that SQLite does not read over it to reach others.
 
-`facts` is what a decision needs to know of it, as JSON.
-"""
+`facts` has the facts for a decision, as JSON."""
 
 
 editor = Table(
@@ -134,10 +133,10 @@ editor = Table(
     _written_with(),
     Column("likeness", Escaped),
 )
-"""The author and everybody who edited or submitted any version: none of them decides. `address` is a mail address.
+"""The author and everybody who edited or submitted any version: none of them may decide. `address` is an e-mail
+address.
 
-`likeness` is what the subject looks like; None in rows of earlier releases.
-"""
+`likeness` is the skeleton of the subject; None in rows of earlier releases."""
 
 file = Table(
     "review_file",
@@ -145,7 +144,7 @@ file = Table(
     Column("digest", String(64), primary_key=True),
     Column("body", LargeBinary, nullable=False),
 )
-"""What a version was drafted from, each file once; compressed."""
+"""The files that a version was drafted from, each file once; compressed."""
 
 version_file = Table(
     "review_version_file",
@@ -177,7 +176,7 @@ envelope = Table(
     _written_with(),
     Column("body", LargeBinary, nullable=False),
 )
-"""What was signed, each envelope once: that of a set is the evidence of a decision about each of its plans."""
+"""The signed envelopes, each once: that of a set is the evidence of a decision about each of its plans."""
 
 decision = Table(
     "review_decision",
@@ -203,8 +202,8 @@ decision = Table(
     CheckConstraint("verdict IN ('approved', 'rejected')", name="ck_review_decision_verdict"),
     CheckConstraint("separation IN (0, 1)", name="ck_review_decision_separation"),
 )
-"""The envelope, which `nonce` names, is the evidence; the rest is to find it by. `separation` is the server's switch at
-that moment."""
+"""The envelope named by `nonce` is the evidence; the other columns are for searches. `separation` is the server's
+setting at that moment."""
 
 plan_set = Table(
     "review_set",
@@ -232,7 +231,7 @@ set_plan = Table(
     UniqueConstraint("set_id", "plan_id", name="uq_review_set_plan"),
     Index("ix_review_set_plan_plan", "plan_id"),
 )
-"""Which version of which plan a set has, in the order in which they are applied."""
+"""The versions of plans in a set, in the order in which they are applied."""
 
 comment = Table(
     "review_comment",

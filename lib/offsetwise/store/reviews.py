@@ -1,6 +1,6 @@
-"""Plans under review, as the store keeps them. Who may do what is decided in `review`; the tables' rules hold anyway.
+"""Plans under review in the store. `review` decides who may do what; the constraints of the tables hold in any case.
 
-A change and its row of the audit log are written together or not at all, one change after the other.
+A change and its row of the audit log are written in one transaction, one change after the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEVEL: Final = 1
 
 
 class Reviews:
-    """Plans under review. Safe to use from several threads; every method may raise a `StoreError`.
+    """Plans under review. Thread-safe; every method may raise a `StoreError`.
 
     Args:
         database: An open database.
@@ -41,11 +41,11 @@ class Reviews:
 
     @contextmanager
     def changing(self, what: str) -> Iterator[Change]:
-        """Yield a change, which is there whole when this ends, with its audit row, or not at all.
+        """Yield a change, which is committed with its audit row when this ends.
 
         Raises:
-            StoreUnclearError: The store stopped answering at the very end: whether it is there must be read.
-            StoreRefusedError: The tables' own rules forbid it.
+            StoreUnclearError: The store stopped answering during the commit: read whether it was committed.
+            StoreRefusedError: The constraints of the tables forbid it.
             StoreError: It is not possible; nothing was changed.
         """
         changes: list[Change] = []
@@ -62,12 +62,12 @@ class Reviews:
 
 
 class Change(StoreLook):
-    """A change that is being made. It ends with `record`; what it adds names that row of the audit log.
+    """A change in progress. It ends with `record`; added rows refer to that row of the audit log.
 
-    A change of several plans at once has a row for each: `go_on` begins the next one.
+    A change of several plans has a row for each: `go_on` begins the next one.
 
     Args:
-        connection: Inside a transaction that nobody else changes plans beside.
+        connection: Inside an exclusive transaction.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -159,14 +159,14 @@ class Change(StoreLook):
         envelope: bytes,
         separation: bool,
     ) -> None:
-        """Add a decision. One envelope may be a decision about several plans, and about each of them once.
+        """Add a decision. One envelope may decide about several plans, but only once about each.
 
         Raises:
             StoreRefusedError: By the author or an editor, or somebody who looks like one, while duties are separated;
                 or not about the newest version of a submitted plan.
             StoreError: Somebody who looks the same decided already, or the nonce is that of another envelope.
         """
-        if self._envelopes([nonce]).get(nonce) != envelope:  # another one with this nonce is refused by its key
+        if self._envelopes([nonce]).get(nonce) != envelope:  # another one with this nonce violates the primary key
             values = {"nonce": nonce, "audit_seq": self._seq, "body": envelope}
             self._connection.execute(insert(tables.envelope).values(values))
         self._added(
@@ -197,10 +197,10 @@ class Change(StoreLook):
         by: Who,
         at_ms: int,
     ) -> int:
-        """Add a set of plans; give its id.
+        """Add a set of plans; return its id.
 
         Raises:
-            StoreError: This very set is there already.
+            StoreError: The same set exists.
         """
         values = {"migration": migration, "wave": wave, "digest": digest, "content": content, **_by(by, at_ms)}
         added = self._added(tables.plan_set, {**values, "audit_seq": self._seq})
@@ -233,13 +233,13 @@ class Change(StoreLook):
         self._connection.execute(update(tables.plan).where(tables.plan.c.id == plan).values(values))
 
     def record(self, record: Record) -> None:
-        """Write the row of the audit log. Exactly once, whatever else is changed; see `go_on`."""
+        """Write the row of the audit log, exactly once for each part of a change; see `go_on`."""
         if self.recorded:
             raise AssertionError("a change has one row of the audit log")
         self._hash = audit.append(self._connection, self._seq, self._previous, record)
 
     def go_on(self) -> None:
-        """Begin the next part of the change, of another plan, which has a row of the audit log of its own."""
+        """Begin the next part of the change, about another plan, which gets its own row of the audit log."""
         if self._hash is None:
             raise AssertionError("a part of a change without a row of the audit log")
         self._seq, self._previous, self._hash = self._seq + 1, self._hash, None

@@ -1,4 +1,4 @@
-"""Samples of lag in the database: written as they come, read thinned to what a chart can show."""
+"""Samples of lag in the database: written as they arrive, and thinned for charts when they are read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from offsetwise.store import codec
 from offsetwise.store.tables import in_parts, lag_layout, lag_payload, lag_sample, lag_subject
 
 _Row = Any
-"""A row of SQLAlchemy's, whose type has other parameters in 2.0 than in 2.1."""
+"""A row of SQLAlchemy, whose type parameters differ between 2.0 and 2.1."""
 
 ALONE_MS: Final = 30 * 60_000
-"""In each such stretch of time the first sample stands alone; thinning keeps it."""
+"""The first sample of each such interval is complete; thinning keeps it."""
 
 PAYLOADS: Final = 1_000
-"""Payloads that one question reads at most; of many partitions fewer moments are shown."""
+"""How many payloads one query reads at most; for many partitions fewer moments are returned."""
 
 FEWEST_MOMENTS: Final = 20
 
@@ -93,13 +93,11 @@ def subjects(connection: Connection) -> tuple[LagSubject, ...]:
 
 
 def newest_ms(connection: Connection, subject: LagSubject) -> int | None:
-    """Return when the newest sample was taken; None where there is none."""
     row = _newest(connection, subject)
     return None if row is None else int(row.taken_at_ms)
 
 
 def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-    """Return the newest sample, or the newest one taken before a time; None where there is none."""
     row = _newest(connection, subject, before_ms)
     if row is None:
         return None
@@ -107,7 +105,6 @@ def newest(connection: Connection, subject: LagSubject, *, before_ms: int | None
 
 
 def window(connection: Connection, subject: LagSubject, since_ms: int, most: int) -> tuple[StoredTotals, ...]:
-    """Return the totals since a time, thinned to at most `most` moments, ascending."""
     retained = _thinned(_ticks(connection, subject, since_ms), most)
     results = _heads(connection, [row.id for row, _ in retained])
     heads = {row.id: _head(results[row.id]) for row, _ in retained}
@@ -126,9 +123,9 @@ def window(connection: Connection, subject: LagSubject, since_ms: int, most: int
 def history(
     connection: Connection, subject: LagSubject, keys: Sequence[Key], since_ms: int, most: int
 ) -> tuple[StoredSample, ...]:
-    """Return samples since a time that hold only the partitions named, thinned as `window`, ascending.
+    """Return samples since a time with only the named partitions, thinned as in `window`, ascending.
 
-    Of partitions that lie in many payloads, fewer moments are given.
+    If the partitions are in many payloads, fewer moments are returned.
     """
     rows = _ticks(connection, subject, since_ms)
     layouts = _layouts(connection, {row.layout_id for row in rows})
@@ -140,16 +137,16 @@ def history(
 
 
 def prune(connection: Connection, *, fine_before_ms: int, all_before_ms: int, most: int) -> int:
-    """Remove samples: before one time all that do not stand alone, before another all. Give how many.
+    """Remove samples: before one time all incomplete ones, before another all. Return the number removed.
 
-    At most `most` go at a time, so that nobody waits for long.
+    At most `most` are removed at a time, so that nobody waits for long.
     """
-    # Cut between two stretches: a sample must not go before those that are differences from it.
+    # Cut between two intervals: a complete sample must not be removed before those that are differences from it.
     edge = all_before_ms // ALONE_MS * ALONE_MS
     old = (lag_sample.c.taken_at_ms < edge) | (
         lag_sample.c.base_id.is_not(None) & (lag_sample.c.taken_at_ms < fine_before_ms)
     )
-    # Differences before what they are differences from, which must outlive them.
+    # Differences are removed before the samples that they refer to.
     chosen = select(lag_sample.c.id).where(old).order_by(lag_sample.c.base_id.is_(None), lag_sample.c.id).limit(most)
     ids = [int(scalar) for scalar in connection.scalars(chosen)]
     for some in in_parts(ids):
@@ -188,7 +185,7 @@ def _layout_id(connection: Connection, layout: codec.Layout) -> int:
 def _base(
     connection: Connection, subject_id: int | None, layout_id: int, layout: codec.Layout, taken_at_ms: int
 ) -> tuple[int, codec.Columns] | None:
-    """Return the sample of the same stretch of time and the same partitions that stands alone."""
+    """Return the complete sample of the same interval and the same partitions."""
     stretch = taken_at_ms // ALONE_MS * ALONE_MS
     base_id: int | None = connection.execute(
         select(lag_sample.c.id)
@@ -310,7 +307,7 @@ def _payloads(connection: Connection, ids: Sequence[int], chunks: Sequence[int])
 
 
 def _in_words(sample: LagSample) -> tuple[LagPartition, ...]:
-    """Return the partitions whose positions are no integers: payloads do not hold them."""
+    """Return the partitions whose positions are no integers, which payloads cannot hold."""
     return tuple(
         partition
         for partition in sample.partitions
@@ -324,7 +321,7 @@ def _head(row: _Row) -> LagSample:
 
 
 def _json(text: str) -> str:
-    """Escape halves of surrogate pairs, which file names can hold and no database takes."""
+    """Escape unpaired surrogates, which file names can contain and no database accepts."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

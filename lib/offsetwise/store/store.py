@@ -14,18 +14,18 @@ from offsetwise.store.reviews import Reviews
 
 WAIT_S: Final = 5.0
 FINE_MS: Final = 24 * 3_600_000
-"""How long every sample is kept; of older ones, one in each half hour."""
+"""How long every sample is kept; older ones are thinned to one in each half hour."""
 KEPT_MS: Final = 30 * FINE_MS
 _PRUNED_AT_ONCE: Final = 2_000
 
 
 def open_store(url: str | None = None, *, wait_s: float = WAIT_S) -> Store:
-    """Open the store, and make or update its tables where needed.
+    """Open the store, after creating or migrating its tables if needed.
 
     Args:
-        url: `sqlite:///PATH` or `postgresql+psycopg://USER:${NAME}@HOST/DATABASE`; without one what
-            `$OFFSETWISE_STORE` says, else a file in the state folder.
-        wait_s: How long to wait for another process's lock, and for the server.
+        url: `sqlite:///PATH` or `postgresql+psycopg://USER:${NAME}@HOST/DATABASE`; by default `$OFFSETWISE_STORE`, or
+            else a file in the state folder.
+        wait_s: How long to wait for another process's lock, and for the server, in seconds.
 
     Raises:
         ConfigError: The URL cannot be used.
@@ -35,7 +35,7 @@ def open_store(url: str | None = None, *, wait_s: float = WAIT_S) -> Store:
 
 
 class Store:
-    """Samples of lag and plans under review, kept between runs. Safe to use from several threads.
+    """Samples of lag and plans under review, kept between runs. Thread-safe.
 
     Every method may raise a `StoreError`.
 
@@ -54,7 +54,7 @@ class Store:
 
     @property
     def name(self) -> str:
-        """What to call it: its URL without a password."""
+        """The name for people: its URL without a password."""
         return self._database.address.shown
 
     @property
@@ -62,7 +62,7 @@ class Store:
         return Reviews(self._database)
 
     def add(self, sample: LagSample) -> int:
-        """Write a sample, and give its id. One of the same subject and time that is there already stays."""
+        """Write a sample, and return its id. An existing one of the same subject and time is kept."""
         with self._database.writing("Writing a sample") as connection:
             return samples.add(connection, sample)
 
@@ -71,12 +71,12 @@ class Store:
             return samples.subjects(connection)
 
     def newest_ms(self, subject: LagSubject) -> int | None:
-        """Return when the newest sample was taken; None where there is none."""
+        """Return when the newest sample was taken; None if there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest_ms(connection, subject)
 
     def newest(self, subject: LagSubject, *, before_ms: int | None = None) -> StoredSample | None:
-        """Return the newest sample, or the newest one taken before a time; None where there is none."""
+        """Return the newest sample, or the newest one before a time; None if there is none."""
         with self._database.reading("Reading the newest sample") as connection:
             return samples.newest(connection, subject, before_ms=before_ms)
 
@@ -88,12 +88,12 @@ class Store:
     def history(
         self, subject: LagSubject, keys: Sequence[Key], since_ms: int, *, most: int
     ) -> tuple[StoredSample, ...]:
-        """Return samples since a time that hold only the partitions named, thinned as `window`, ascending."""
+        """Return samples since a time with only the named partitions, thinned as in `window`, ascending."""
         with self._database.reading("Reading the samples") as connection:
             return samples.history(connection, subject, keys, since_ms, most)
 
     def prune(self, now_ms: int, *, fine_ms: int = FINE_MS, kept_ms: int = KEPT_MS) -> int:
-        """Remove what is old: of samples older than `fine_ms` one in each half hour stays, for `kept_ms`."""
+        """Remove old samples: those older than `fine_ms` are thinned to one in each half hour, until `kept_ms`."""
         removed = 0
         while True:
             with self._database.writing("Removing old samples") as connection:

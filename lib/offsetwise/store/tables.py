@@ -1,4 +1,4 @@
-"""The tables of lag samples as the newest revision has them. `migrations/versions` is what makes them."""
+"""The tables of lag samples in the newest revision, which `migrations/versions` creates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Value = TypeVar("Value")
 metadata = MetaData()
 
 Id = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite numbers rows by itself only where the type is spelt INTEGER."""
+"""SQLite numbers rows by itself only if the type is spelt INTEGER."""
 
 lag_subject = Table(
     "lag_subject",
@@ -63,11 +63,10 @@ lag_sample = Table(
     Index("ix_lag_sample_base", "base_id"),
     Index("ix_lag_sample_layout", "layout_id"),
 )
-"""`base_id` names the sample that this one's payloads are differences from; without one, it stands alone.
+"""`base_id` names the sample that the payloads are differences from; without one, the sample is complete.
 
-`missing` is 0 where everything was read. `head` is an `offsetwise/lag-sample` file without its partitions, but for
-those whose positions are no integers, which the payloads do not hold.
-"""
+`missing` is 0 if everything was read. `head` is an `offsetwise/lag-sample` file without its partitions, except for
+those whose positions are no integers, which payloads cannot hold."""
 
 lag_payload = Table(
     "lag_payload",
@@ -79,6 +78,6 @@ lag_payload = Table(
 
 
 def in_parts(values: Collection[Value]) -> Iterator[Sequence[Value]]:
-    """Yield as many at once as one statement may name: SQLite takes 999 parameters in old builds, of two lists too."""
+    """Yield values in batches for one statement: old builds of SQLite allow 999 parameters, enough for two lists."""
     every = [*values]
     return (every[first : first + _NAMED] for first in range(0, len(every), _NAMED))

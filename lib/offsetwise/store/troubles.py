@@ -1,4 +1,4 @@
-"""What a database driver raises, as our own errors: what happened, and what to do."""
+"""Convert exceptions of database drivers to our own errors, with the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from offsetwise.errors import (
 from offsetwise.store.address import Address
 
 _RULE: Final = re.compile(r"offsetwise: ([^\n]+)")
-"""How the tables' own triggers begin what they say."""
+"""The beginning of messages from the tables' own triggers."""
 _LOCKED = {"55P03", "57014"}
 """lock_not_available; query_canceled, by our own statement timeout."""
 
@@ -116,7 +116,7 @@ def _postgresql(address: Address, what: str, error: DBAPIError) -> StoreError:
 
 
 def _said(address: Address, error: DBAPIError) -> str:
-    """Return the first line of what the driver said, without the password, should it ever repeat it."""
+    """Return the first line of the driver's message, with the password masked in case it is repeated."""
     text = str(error.orig).strip() or type(error.orig).__name__
     password = str(address.url.password or "")
     line = text.splitlines()[0].rstrip(".")

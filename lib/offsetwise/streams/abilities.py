@@ -1,6 +1,6 @@
-"""What a cluster can be asked about beside its logs: each stream has some of these abilities.
+"""Optional abilities of clusters besides reading logs: each stream has some of them.
 
-The module `reader` of a stream has an ability where it has all its functions. `streams.reader` finds it.
+The module `reader` of a stream has an ability if it has all its functions. `streams.reader` checks that.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ Place = tuple[TopicPartition, AnyPosition]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordAt:
-    """The record that a position is after, of a stream whose records may be aggregates of several."""
+    """The record that a position is after, for a stream whose records may be aggregates."""
 
     position: AnyPosition
-    """The position, exact: inside the aggregate, or after the whole record."""
+    """The exact position: inside the aggregate, or after the whole record."""
     aggregate: Count | None
-    """How many user records it packs together; None of a plain record, and of one that the stream has lost."""
+    """How many user records it aggregates; None for a plain record, and for one that the stream has lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAt:
-    """What reading at positions told; nothing of a stream whose snapshots tell everything."""
+    """The result of reading at positions; empty for a stream whose snapshots are enough."""
 
     problems: tuple[Problem, ...] = ()
     lag_by_position: Mapping[Place, Behind] = field(default_factory=dict)
-    """By position, of those that were asked about."""
+    """By the positions that were requested."""
     records: Mapping[Place, RecordAt] = field(default_factory=dict)
-    """By position, of those whose record was read, or is known to be lost."""
+    """By position, for those whose record was read, or is known to be lost."""
     quota: QuotaUse | None = None
 
 
@@ -62,32 +62,32 @@ class ReadsTimes(Protocol):
     def offsets_for_times(
         self, config: ClusterConfig, times: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, AnyPosition | None]:
-        """Return, per partition, the first position whose timestamp is at or after the given one (epoch ms).
+        """Return, by partition, the first position with a timestamp at or after the given one (epoch ms).
 
-        None where there is no such record, or the cluster gave no answer: this is where to look, never an answer.
+        None if there is no such record, or the cluster did not answer: it shows where to look, and is never an answer.
         """
 
     def timestamps_at(self, config: ClusterConfig, positions: Iterable[Place]) -> Mapping[Place, int | None]:
-        """Return the timestamp (epoch ms) of the first record at or after each place; None where nothing came."""
+        """Return the timestamp (epoch ms) of the first record at or after each position; None if none was read."""
 
 
 @runtime_checkable
 class ReadsAtPositions(Protocol):
-    """A stream whose records have to be read to know what a position is after."""
+    """A stream whose records must be read to know what a position is after."""
 
     def read_at(self, config: ClusterConfig, positions: Iterable[Place], snapshot: Snapshot) -> ReadAt:
-        """Hold positions against the cluster by reading at them, where no snapshot tells what is wrong or left.
+        """Read at positions, for problems and lags that no snapshot shows.
 
         Args:
             config: The cluster.
             positions: The positions, each in one partition.
-            snapshot: What the cluster said before.
+            snapshot: The snapshot of the cluster.
         """
 
 
 @runtime_checkable
 class ReportsAccess(Protocol):
-    """A cluster that says what a user may do, and how to grant it."""
+    """A cluster that reports the rights of a user, and how to grant them."""
 
     def try_connection(
         self, config: ClusterConfig, *, topic: str | None, groups: Sequence[str], progress: Progress
@@ -97,12 +97,12 @@ class ReportsAccess(Protocol):
     def read_permissions(
         self, cluster: Cluster, config: ClusterConfig, *, topics: Sequence[str], groups: Sequence[str]
     ) -> Permissions:
-        """Ask what the user may do."""
+        """Read the rights of the user."""
 
     def minimum_acls(
         self, config: ClusterConfig, *, topics: Iterable[str], mirror_topics: Iterable[str], groups: Iterable[str]
     ) -> tuple[AclCommand, ...]:
-        """Return the commands that let the user read what a migration needs."""
+        """Return the commands that grant the rights to read a migration."""
 
 
 @runtime_checkable
@@ -118,18 +118,18 @@ class ReadsTransactions(Protocol):
         apart_s: float = 2,
         timeout_s: float = 20,
     ) -> LookPair:
-        """Look twice at the transactions of a job's sinks; nothing is created on a cluster that never had any.
+        """Observe the transactions of a job's sinks twice, without creating anything on a cluster that never had any.
 
         Args:
             config: The cluster that the sinks write to.
-            pending: What the job's checkpoint holds.
-            topics: Topics to look at beside those that open transactions name.
-            apart_s: The time between both looks, in which a job that runs moves.
-            timeout_s: How long each look may take; what is missing then is named in `problems`.
+            pending: The transactions of the job's checkpoint.
+            topics: Topics to search besides those that open transactions name.
+            apart_s: The seconds between both observations, in which a running job proceeds.
+            timeout_s: How long each observation may take; what is missing then is listed in `problems`.
         """
 
     def transaction_facts(self, config: ClusterConfig, *, timeout_s: float = 20) -> TransactionFacts:
-        """Ask every broker what it says of time-outs of transactions, and of two-phase commit."""
+        """Read from every broker its settings of transaction time-outs and two-phase commit."""
 
     def read_ends(
         self,
@@ -139,13 +139,13 @@ class ReadsTransactions(Protocol):
         count: bool = False,
         timeout_s: float = 20,
     ) -> Ends:
-        """Read what coordinators and logs say of transactions that a plan ends; nothing is written.
+        """Read the state of planned transactions from coordinators and logs; nothing is written.
 
         Args:
             config: The cluster that the sinks write to.
-            transactions: What is planned.
-            count: Whether to count the records that each holds, which reads them up to a bound.
-            timeout_s: How long it may take; what is missing then is not in the answer.
+            transactions: The planned transactions.
+            count: Whether to count the records of each, which reads them up to a limit.
+            timeout_s: How long it may take; what is not read by then is missing in the answer.
         """
 
 
@@ -156,12 +156,12 @@ class LooksAtLogs(Protocol):
     def look_at_logs(
         self, config: ClusterConfig, topics: tuple[str, ...], previous: Mapping[TopicPartition, int]
     ) -> LogsLook:
-        """Look once where logs end, and who wrote to those that have grown.
+        """Observe the ends of logs once, and the producers of those that have grown.
 
         Args:
             config: The cluster.
-            topics: Whose logs.
-            previous: The ends of the look before; empty for a first one.
+            topics: The topics of the logs.
+            previous: The ends at the previous observation; empty for the first one.
         """
 
 

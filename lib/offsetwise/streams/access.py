@@ -9,7 +9,7 @@ from offsetwise.model import Cluster
 
 
 class StepName(StrEnum):
-    """What is asked, in this order."""
+    """The steps of a connection test, in this order."""
 
     RESOLVE = "resolve"
     CONNECT = "connect"
@@ -28,12 +28,12 @@ class StepResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of a connection test. A step that is `ok` may still have a `fix`, for what it found beside."""
+    """One step of a connection test. A step that is `ok` may still have a `fix`, for a side finding."""
 
     name: StepName
     state: StepResult
     said: str
-    """What was found; of a step that was skipped, why."""
+    """The result; for a skipped step, why."""
     fix: str = ""
     took_ms: int = 0
 
@@ -49,7 +49,7 @@ NEEDED: Final[Mapping[Resource, frozenset[str]]] = {
     Resource.TOPIC: frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"}),
     Resource.GROUP: frozenset({"DESCRIBE"}),
 }
-"""What reading a migration takes, by resource."""
+"""The rights that reading a migration needs, by resource."""
 
 WRITING: Final[Mapping[Resource, frozenset[str]]] = {
     Resource.CLUSTER: frozenset({"CREATE", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"}),
@@ -57,17 +57,17 @@ WRITING: Final[Mapping[Resource, frozenset[str]]] = {
     # Kafka lets a user commit for a group that it may READ.
     Resource.GROUP: frozenset({"READ", "DELETE", "ALTER_CONFIGS"}),
 }
-"""What changes a cluster, by resource. Never needed here."""
+"""The rights that change a cluster, by resource. Never needed here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
     resource: Resource
     name: str
-    """Of the topic or group; empty for the cluster itself."""
+    """The topic or group; empty for the cluster itself."""
     operations: tuple[str, ...] = ()
     error: str | None = None
-    """Why the broker did not say."""
+    """Why the broker did not answer."""
 
     @property
     def writing(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class Granted:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Operations that reading needs and the broker does not authorise; empty where it did not say."""
+        """Operations that reading needs and the broker does not authorise; empty if it did not answer."""
         return () if self.error else tuple(sorted(NEEDED[self.resource] - set(self.operations)))
 
 
@@ -83,9 +83,9 @@ class Granted:
 class Permissions:
     cluster: Cluster
     user: str | None
-    """As the migration file names it; None where the broker asks for none."""
+    """As in the migration file; None if the broker needs none."""
     authorizer: bool | None
-    """Whether the broker checks ACLs at all; None where it did not say."""
+    """Whether the broker checks ACLs at all; None if it did not answer."""
     granted: tuple[Granted, ...]
 
     @property

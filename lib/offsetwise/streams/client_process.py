@@ -1,8 +1,8 @@
-"""Runs what asks brokers in processes of their own: librdkafka ends its process over some answers.
+"""Run the clients of brokers in child processes, because some answers crash librdkafka.
 
-An answer to Metadata with partition 1,000,000, or about a topic that nobody asked for, is a segmentation fault there
-(`docs/reports/librdkafka-metadata.md`). Then a process ends that holds nothing, and whoever asked gets an error: of a
-question that nothing was read, of a change that its reply was lost.
+An answer to Metadata with partition 1,000,000, or about a topic that was not requested, is a segmentation fault there
+(`docs/reports/librdkafka-metadata.md`). Then a child process without any state ends, and the caller gets an error: for
+a read that nothing was read, for a change that its reply was lost.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
 RETAINED: Final = 2
-"""Processes that wait for the next question: each has loaded what it needs, for a fifth of a second."""
+"""How many idle processes are kept: each has loaded its libraries, which takes a fifth of a second."""
 SILENCE_S: Final = 120.0
-"""How long a process may say nothing: everything that it does has a time-out of a minute at most."""
+"""The maximum silence of a process: everything that it does has a time-out of a minute at most."""
 _FREED_S: Final = 2.0
-"""How long a process may take to free its clients once it is wanted for another question."""
+"""How long a process may take to free its clients once it is needed for another request."""
 _LAST_S: Final = 5.0
 """How long a process that has closed its connection may take to end."""
 _LIBRARIES: Final = ("confluent_kafka", "kafka")
@@ -94,21 +94,21 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Freed:
-    """The clients of the last question are freed.
+    """The clients of the last request are freed.
 
-    librdkafka waits without end for what a client has under way, such as a request to a coordinator that no broker
-    names rightly. Where that happens, nobody waits for this process.
+    librdkafka waits without end for a client's pending requests, such as one to a coordinator that no broker names
+    correctly. Then the parent no longer waits for this process.
     """
 
 
 class _Process:
-    """A process that answers questions, one at a time."""
+    """A process that answers requests, one at a time."""
 
     def __init__(self) -> None:
         self._connection, other = Pipe()
         self._errors = TemporaryFile()  # noqa: SIM115 - closed when the process ends
         with other:
-            # In a session of its own, Ctrl-C ends it through this process only.
+            # In a separate session, Ctrl-C ends it only through this process.
             self._process = subprocess.Popen(  # noqa: S603 - the interpreter that runs this
                 [sys.executable, "-P", "-c", _SERVE, str(other.fileno())],
                 pass_fds=[other.fileno()],
@@ -124,12 +124,12 @@ class _Process:
             freed = self._connection.poll(_FREED_S) and isinstance(self._connection.recv(), _Freed)
         except (EOFError, OSError):
             return False
-        # One that ended since it said so has left that in the pipe.
+        # If it has ended since, the end is visible in the pipe.
         return freed and self._process.poll() is None
 
     def ask(self, question: _Question, progress: Progress | None) -> _Outcome | None:
-        """Put a question and pass on how far its answer is; return None where the process ended over it."""
-        with suppress(OSError):  # what it says of the end is read from its answers
+        """Send a request and pass on its progress; return None if the process ended meanwhile."""
+        with suppress(OSError):  # its end is detected when its answers are read
             self._connection.send(question)
         while isinstance(message := self._message(), _Report):
             if progress is not None:
@@ -181,16 +181,16 @@ _lock: Final = threading.Lock()
 
 
 def in_a_process(function: Callable[P, Answer], *, changes: bool = False) -> Callable[P, Answer]:
-    """Return a function that does the same in a process of its own.
+    """Return a function that runs in a child process.
 
     Args:
-        function: Of a module, with an `AddressedCluster` among its arguments, and perhaps `progress`. It is called with
-            a `PlainCluster`.
+        function: A module-level function with an `AddressedCluster` among its arguments, and maybe `progress`. It is
+            called with a `PlainCluster`.
         changes: Whether it changes something on the cluster.
 
     Raises:
-        ClusterError: That process ended before there was an answer; and whatever the function raises.
-        LostReplyError: That process ended, and the function changes something: it may have been done.
+        ClusterError: The child process ended before there was an answer; and whatever the function raises.
+        LostReplyError: The child process ended, and the function changes something: it may have been done.
     """
 
     @wraps(function)
@@ -223,13 +223,13 @@ def in_a_process(function: Callable[P, Answer], *, changes: bool = False) -> Cal
 
 
 def serve() -> None:
-    """Answer the questions of the process that started this one, over the descriptor that it named, until it ends."""
-    # What a client library leaves in memory when it ends its process includes passwords.
+    """Answer the requests of the parent process over the file descriptor that it named, until it ends."""
+    # A core dump of a crashed client library would include passwords.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(OSError):  # where an answer makes it take all memory, it is this process that ends
+    with suppress(OSError):  # if an answer makes it take all memory, it is this process that ends
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     with Connection(int(sys.argv[1])) as connection:
-        # A library that hangs would outlive whoever asked, and no change may be sent that nobody waits for any more.
+        # A hanging library would outlive the caller, and no change may be sent whose caller no longer waits.
         threading.Thread(target=_end_with, args=(connection.fileno(),), daemon=True).start()
 
         def report(step: str, done: int, total: int) -> None:
@@ -239,7 +239,7 @@ def serve() -> None:
         while True:
             try:
                 question = connection.recv()
-                if len(sys.modules) != modules:  # what they hold is in use to the end: looking through it takes longest
+                if len(sys.modules) != modules:  # modules are in use to the end, and collecting them takes longest
                     gc.freeze()
                     modules = len(sys.modules)
                 connection.send(_outcome(question, report))
@@ -266,7 +266,7 @@ def _outcome(question: _Question, report: Progress) -> _Outcome:
             return _Outcome(question.function(*question.arguments, **named))
     except OffsetwiseError as error:
         return _Outcome(error=error)
-    except Exception as error:  # noqa: BLE001 - raised again where the question came from
+    except Exception as error:  # noqa: BLE001 - raised again in the parent process
         if _is_librarys(error):
             result = f"one of which it makes {type(error).__name__}: {masked(str(error)[:200])}"
             return _Outcome(error=question.unanswered(result))
@@ -275,7 +275,7 @@ def _outcome(question: _Question, report: Progress) -> _Outcome:
 
 
 def _is_librarys(error: Exception) -> bool:
-    """Whether a client library's Python layer raised an error, or its C code where only our line is seen."""
+    """Return whether a client library raised an error, in its Python layer or its C code."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     raised_by = str(frame.f_globals.get("__name__")).partition(".")[0]
     return raised_by in _LIBRARIES or isinstance(error, (UnicodeError, SystemError))
@@ -312,7 +312,7 @@ def _end_all() -> None:
 
 
 def _forget_all() -> None:
-    """Leave the processes of whoever forked this one to them."""
+    """Forget the child processes of the process that forked this one."""
     _lock._at_fork_reinit()  # type: ignore[attr-defined] # of threading, for this
     while _waiting:
         _waiting.pop().forget()

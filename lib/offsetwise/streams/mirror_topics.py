@@ -1,8 +1,8 @@
 """MirrorMaker 2's own topics: their names and wire formats.
 
 Defined by Apache Kafka `connect/mirror` and `connect/mirror-client`: `OffsetSync`, `Checkpoint`, `Heartbeat`,
-`DefaultReplicationPolicy`. Big-endian; a STRING is an int16 length and UTF-8, not nullable. Everything stands in
-partition 0.
+`DefaultReplicationPolicy`. Big-endian; a STRING is an int16 length and UTF-8, not nullable. Everything is in partition
+0.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class MirrorTopicName:
 class DecodedTopic:
     records: tuple[Decoded, ...]
     undecodable: int
-    """Records that are no such record. Records without a value are in neither number."""
+    """How many records have another format. Records without a value are not counted anywhere."""
 
 
 def recognise(topic: str) -> MirrorTopicName | None:
-    """Return whether a topic is one of MirrorMaker's, from its name; None if it is not.
+    """Return the kind and alias of a MirrorMaker topic, from its name; None for any other topic.
 
     >>> recognise("mm2-offset-syncs.new.internal").alias
     'new'

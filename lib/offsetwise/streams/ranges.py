@@ -1,6 +1,6 @@
-"""Ranges of offsets of many partitions of Kafka, read by a consumer that leaves no trace (group, commit, topic).
+"""Ranges of offsets of many Kafka partitions, read by a consumer that leaves no trace (group, commit, topic).
 
-Shipped to Spark's workers, so no import beyond what they have.
+Shipped to Spark's workers, so it imports only what they have.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from offsetwise.client_properties import masked
 from offsetwise.position import OfPartition, TopicPartition
 
 STALL_S: Final = 30.0
-"""How long nothing may come from a cluster before its silence is an error."""
+"""How long a cluster may be silent before that is an error."""
 _STALL_AGAIN_S: Final = 5.0
-"""The same of a cluster that was silent before, so that many partitions of a dead broker do not add up to hours."""
+"""The same for a cluster that was silent before, so that many partitions of a dead broker do not take hours."""
 _POLL_S: Final = 0.1
 _MESSAGES: Final = 1_000
 _LOG: Final = logging.getLogger("offsetwise.kafka")
 _LOG.addHandler(logging.NullHandler())
 Made = TypeVar("Made")
-"""What is kept of a record."""
+"""The converted record."""
 
 
 def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -49,11 +49,11 @@ def consumer_configuration(properties: Mapping[str, str]) -> dict[str, Any]:
 
 class RangeFailure(StrEnum):
     REFUSED = "refused"
-    """TLS, SASL or ACLs said no."""
+    """Rejected by TLS, SASL or ACLs."""
     SILENT = "silent"
     """No broker answered."""
     GONE = "gone"
-    """The topic or partition is not there."""
+    """The topic or partition does not exist."""
     CUT_BACK = "cut back"
     """The log ends below the window."""
 
@@ -77,13 +77,13 @@ class Unread:
 
 @dataclass(slots=True)
 class _Run(Generic[Made]):
-    """Ranges of one partition that overlap or touch: what is read from `start` to `end`, once."""
+    """Ranges of one partition that overlap or touch: they are read from `start` to `end`, once."""
 
     start: int
     end: int
     ranges: list[Range]
     offsets: list[int] = field(default_factory=list)
-    """Of the records read so far, ascending, as a partition gives them."""
+    """The offsets of the records read so far, ascending."""
     records: list[Made] = field(default_factory=list)
 
     def of(self, span: Range) -> list[Made]:
@@ -91,11 +91,11 @@ class _Run(Generic[Made]):
 
 
 class RangeReader(Generic[Made]):
-    """One consumer of one cluster, and the ranges that it still has to read.
+    """One consumer of one cluster, with the ranges that it still has to read.
 
     Args:
-        configuration: Of the consumer, which leaves no trace.
-        made: Takes from a message what is kept of its record.
+        configuration: The configuration of a consumer that leaves no trace.
+        converter: Converts a message to the retained record.
     """
 
     def __init__(self, configuration: Mapping[str, Any], converter: Callable[[Any], Made]) -> None:
@@ -107,13 +107,13 @@ class RangeReader(Generic[Made]):
         self._ahead: dict[TopicPartition, list[_Run[Made]]] = {}
         self._results: defaultdict[int, list[Made]] = defaultdict(list)
         self._same: dict[int, int] = {}
-        """Tasks that want what another one wants, by that one's number."""
+        """Tasks with the same range as another one, by the number of that one."""
         self._patience_s = STALL_S
         self.unread: dict[int, Unread] = {}
         """By task: why a partition that it needs could not be read."""
 
     def begin(self, ranges: Iterable[Range]) -> None:
-        """Start to fetch; ranges of one partition that meet are read once."""
+        """Start to fetch; overlapping or adjacent ranges of one partition are read once."""
         of_partition: defaultdict[TopicPartition, list[Range]] = defaultdict(list)
         first: dict[Range, int] = {}
         self._same = {}
@@ -129,10 +129,10 @@ class RangeReader(Generic[Made]):
         self._consumer.assign([self._at(key, runs[0].start) for key, runs in self._ahead.items()])
 
     def finish(self) -> Mapping[int, Sequence[Made]]:
-        """Return the records of every task; a partition that cannot be read keeps no other back."""
+        """Return the records of every task; an unreadable partition does not delay the others."""
         heard = time.monotonic()
         while self._ahead:
-            # Asked for several, the client would wait until it has them all.
+            # With a larger number the client would wait until it has as many messages.
             messages = self._consumer.consume(_MESSAGES, timeout=0) or self._next()
             finished = self._take(messages)
             if finished:
@@ -193,7 +193,7 @@ class RangeReader(Generic[Made]):
 
         error, where = message.error(), TopicPartition(message.topic(), message.partition())
         if error.code() == KafkaError._PARTITION_EOF:
-            # A new leader may give a lower end for a moment: where the range is not whole, it is waited for.
+            # A new leader may report a lower end for a moment: if the range is incomplete, wait for it.
             return bool(message.offset() >= end)
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             try:
@@ -235,7 +235,7 @@ class RangeReader(Generic[Made]):
 
 
 def _meeting(ranges: Iterable[Range]) -> list[_Run[Any]]:
-    """Put ranges of one partition together that overlap or touch, ascending."""
+    """Return the runs of overlapping or touching ranges of one partition, ascending."""
     runs: list[_Run[Any]] = []
     for span in sorted(ranges, key=lambda span: (span.start, span.end)):
         if runs and span.start <= runs[-1].end:
@@ -247,7 +247,7 @@ def _meeting(ranges: Iterable[Range]) -> list[_Run[Any]]:
 
 
 def _failures() -> dict[int, RangeFailure]:
-    """Return librdkafka's codes after which nothing more will come; it tries again after all others."""
+    """Return librdkafka's error codes after which nothing more will arrive; it retries after all others."""
     from confluent_kafka import KafkaError  # noqa: PLC0415 - not on all workers
 
     return {

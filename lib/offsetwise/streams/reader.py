@@ -1,4 +1,4 @@
-"""The clusters of a migration, read as they are now, whatever stream they hold."""
+"""Read the clusters of a migration, whatever stream they hold."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from offsetwise.streams.abilities import (
 
 
 class WholeReading(Protocol):
-    """What one cluster said, of which any part can be told as a snapshot."""
+    """A reading of one cluster, of which any part can be returned as a snapshot."""
 
     @property
     def name(self) -> str:
-        """What the migration file calls the cluster."""
+        """The name of the cluster in the migration file."""
 
     @property
     def cluster_id(self) -> str | None:
-        """What it calls itself; None where it did not say."""
+        """The cluster's id; None if it did not return one."""
 
     def snapshot(
         self, topics: Collection[str] | None, groups: Collection[str] | None, *, if_there: Collection[str] = ()
     ) -> Snapshot:
-        """Return a part of what was read, as if nothing else had been asked for; None is all.
+        """Return a part of the reading as if nothing else had been requested; None means all.
 
         Raises:
             ClusterAuthError: The user may read none of the topics.
@@ -53,10 +53,10 @@ class WholeReading(Protocol):
 
 
 class ClusterReader(Protocol):
-    """What the module `reader` of every stream has; whatever else it can do is one of `abilities`. It writes nothing.
+    """The interface of the module `reader` of every stream; other functions are `abilities`. It writes nothing.
 
-    Each verb raises a `ClusterError` where the cluster gives no answer, and a `ConfigError` where properties cannot
-    be used.
+    Each method raises a `ClusterError` if the cluster does not answer, and a `ConfigError` if properties cannot be
+    used.
     """
 
     def read_whole(
@@ -69,29 +69,29 @@ class ClusterReader(Protocol):
         mirror: bool = True,
         timeout_s: float = 20,
     ) -> WholeReading:
-        """Read a cluster once for all who want a snapshot of a part of it.
+        """Read a cluster once for all snapshots of parts of it.
 
         Args:
-            cluster: Which side of the migration it is.
-            config: How to reach it.
-            topics: The topics wanted; None for all that are not internal.
-            groups: The consumer groups wanted; None for all that the cluster lists.
-            mirror: Whether to read what the mirror itself keeps there, of a stream that has such a thing.
-            timeout_s: When to stop waiting, where calls have no time-out of their own. What is missing by then is named
-                in the problems of the snapshots.
+            cluster: The side of the migration.
+            config: Its connection.
+            topics: The requested topics; None for all that are not internal.
+            groups: The requested consumer groups; None for all that the cluster lists.
+            mirror: Whether to read the topics of the mirror itself, if the stream has such.
+            timeout_s: When to stop waiting, for calls without a time-out of their own. What is missing by then is
+                listed in the problems of the snapshots.
         """
 
     def log_ranges(
         self, config: ClusterConfig, partitions: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, SeenLog]:
-        """Return where the log of each partition begins and ends now, and which log it is.
+        """Return the start and end of each partition's log now, and the identity of the log.
 
-        None is what the cluster did not tell.
+        None is unknown.
         """
 
 
 class ReadAgain(Protocol):
-    """The function `read_again` of the module `matching` of a stream that such records, or copies of them, are on."""
+    """The function `read_again` of the module `matching` of a stream that has such records, or copies of them."""
 
     def __call__(
         self,
@@ -105,42 +105,40 @@ class ReadAgain(Protocol):
 
         Args:
             config: The cluster.
-            requests: What is to be read.
-            isolation: Which records of a log count.
-            identified: How records are told apart, by their keys and data; see `comparison.matching.Identified`.
+            requests: The stretches.
+            isolation: The isolation level.
+            identified: Returns the identity of a record from its key and data; see `comparison.matching.Identified`.
 
         Raises:
-            ClusterError: The cluster refuses to be read, or gives no answer.
+            ClusterError: The cluster rejects the read, or does not answer.
         """
 
 
 def read_again(
     migration: Migration, cluster: Cluster, requests: Sequence[Stretch], *, salt: bytes
 ) -> list[ReadStretch]:
-    """Read the records around places again, as the matching of the old cluster's stream read them; see `ReadAgain`.
+    """Read the records around positions again, as the matching of the old cluster's stream read them; see `ReadAgain`.
 
     Args:
         migration: The migration.
-        cluster: Which of the two.
-        requests: What is to be read.
+        cluster: The side to read.
+        requests: The stretches.
         salt: Keys the identities, as in the proofs.
     """
     config = migration.cluster(cluster)
     if not spec_of(migration.source.stream).matches_records:
-        return [ReadStretch() for _ in requests]  # the records of its positions are read otherwise
+        return [ReadStretch() for _ in requests]  # the records at its positions are read in another way
     read: ReadAgain = MATCHING.load(config.stream).read_again
     identified = partial(MATCHING.load(migration.source.stream).identified, salt)
     return read(config, requests, isolation=migration.isolation_level, identified=identified)
 
 
 def reader_of(config: ClusterConfig) -> ClusterReader:
-    """Return what reads a cluster."""
     reader: ClusterReader = READERS.load(config.stream)
     return reader
 
 
 def reads_at_positions(config: ClusterConfig) -> ReadsAtPositions | None:
-    """Return what reads at positions of a cluster; None where its snapshots and records tell everything."""
     reader = reader_of(config)
     return reader if isinstance(reader, ReadsAtPositions) else None
 
@@ -148,34 +146,33 @@ def reads_at_positions(config: ClusterConfig) -> ReadsAtPositions | None:
 def offsets_for_times(
     config: ClusterConfig, times: Mapping[TopicPartition, int]
 ) -> Mapping[TopicPartition, AnyPosition | None]:
-    """Return the first position at or after a time; none where the stream keeps no times. See `ReadsTimes`."""
+    """Return the first position at or after a time; None if the stream has no times. See `ReadsTimes`."""
     reader = reader_of(config)
     return reader.offsets_for_times(config, times) if isinstance(reader, ReadsTimes) else dict.fromkeys(times)
 
 
 def timestamps_at(config: ClusterConfig, positions: Iterable[Place]) -> Mapping[Place, int | None]:
-    """Return the times of records; none where the stream keeps no times. See `ReadsTimes`."""
+    """Return the times of records; None if the stream has no times. See `ReadsTimes`."""
     reader = reader_of(config)
     return reader.timestamps_at(config, positions) if isinstance(reader, ReadsTimes) else dict.fromkeys(positions)
 
 
 def access_of(config: ClusterConfig) -> ReportsAccess | None:
-    """Return what says who may do what on a cluster; None where that is not asked."""
     reader = reader_of(config)
     return reader if isinstance(reader, ReportsAccess) else None
 
 
 def has_mirror_topic(config: ClusterConfig, topic: str) -> bool:
-    """Whether a topic belongs to a mirror that keeps topics of its own on the cluster."""
+    """Return whether a topic belongs to a mirror that keeps topics of its own on the cluster."""
     reader = reader_of(config)
     return isinstance(reader, KeepsMirrorTopics) and reader.is_of_mirror(topic)
 
 
 def look_at_logs(migration: Migration, topics: tuple[str, ...], previous: Mapping[TopicPartition, int]) -> LogsLook:
-    """Look once where the logs of the old cluster end; see `streams.abilities.LooksAtLogs`.
+    """Observe the ends of the old cluster's logs once; see `streams.abilities.LooksAtLogs`.
 
     Raises:
-        ClusterError: The cluster gave no answer, or its stream has no ends that can be watched.
+        ClusterError: The cluster does not answer, or its stream has no ends that can be watched.
     """
     config = migration.source
     reader = reader_of(config)
@@ -190,7 +187,7 @@ def look_at_logs(migration: Migration, topics: tuple[str, ...], previous: Mappin
 
 
 def transactions_reader(config: ClusterConfig) -> ReadsTransactions:
-    """Return what reads the transactions of a cluster.
+    """Return the reader of transactions of a cluster.
 
     Raises:
         ClusterError: Its stream has none.
@@ -219,16 +216,16 @@ def read_cluster(
 
     Args:
         migration: The migration.
-        cluster: Which of the two.
-        topics: The topics wanted; None for all that are not internal.
-        groups: The consumer groups wanted; None for all that the cluster lists.
+        cluster: The side to read.
+        topics: The requested topics; None for all that are not internal.
+        groups: The requested consumer groups; None for all that the cluster lists.
         if_there: Those of `topics` whose absence is no problem.
-        mirror: Whether to read what the mirror itself keeps there.
-        progress: Told before and after.
+        mirror: Whether to read the topics of the mirror itself.
+        progress: Called before and after.
 
     Raises:
-        ClusterError: The cluster gave no answer.
-        ConfigError: Properties that cannot be used, a secret that is not there.
+        ClusterError: The cluster does not answer.
+        ConfigError: Properties that cannot be used, or a missing secret.
     """
     read = read_whole(migration, cluster, topics=topics, groups=groups, mirror=mirror, progress=progress)
     return read.snapshot(topics, groups, if_there=if_there)
@@ -243,7 +240,7 @@ def read_whole(
     mirror: bool = True,
     progress: Progress,
 ) -> WholeReading:
-    """Read one cluster of a migration, once for all jobs that want a part of it; see `read_cluster`."""
+    """Read one cluster of a migration, once for all jobs that need a part of it; see `read_cluster`."""
     config = migration.cluster(cluster)
     progress(f"read the {cluster} cluster", 0, 1)
     whole_reading = reader_of(config).read_whole(cluster, config, topics=topics, groups=groups, mirror=mirror)

@@ -1,1 +1,1 @@
-"""What two addresses and roots of checkpoints tell of a migration, and the migration file that says it."""
+"""Survey a migration from two addresses and checkpoint roots, and write its migration file."""

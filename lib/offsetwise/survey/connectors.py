@@ -21,14 +21,14 @@ class SurveysWorkers(Protocol):
         problems: list[Trouble],
         progress: Progress,
     ) -> tuple[SurveyedConnector, ...]:
-        """Return the connectors of the workers at some addresses; what goes wrong joins `problems`."""
+        """Return the connectors of the workers at some addresses; add failures to `problems`."""
 
 
 def parse_connect(text: str) -> ConnectorAddress:
-    """Read what `--connect` gives.
+    """Parse the value of `--connect`.
 
     Raises:
-        ConfigError: It is no address of workers, or a secret is written out.
+        ConfigError: It is no address of workers, or has a plain secret.
     """
     try:
         return ConnectorAddress.parse_workers(text)
@@ -47,9 +47,9 @@ def surveyed_connectors(
     problems: list[Trouble],
     progress: Progress,
 ) -> tuple[SurveyedConnector, ...]:
-    """Ask workers which connectors they have, and read the offsets of each sink that is stopped.
+    """Read the connectors of workers, and the offsets of each stopped sink.
 
-    What goes wrong joins `problems`; the other addresses are asked all the same.
+    Failures are added to `problems`; the other addresses are still read.
     """
     if not addresses:
         return ()

@@ -27,15 +27,15 @@ from offsetwise.translation.query import Query, QuerySource
 from offsetwise.wording import many
 
 Logs = Mapping[Cluster, Mapping[TopicPartition, LogRange]]
-"""What the partitions of the clusters that were read hold."""
+"""The logs of the partitions of the clusters that were read."""
 Positions = Mapping[TopicPartition, AnyPosition]
-"""The positions of a checkpoint; empty where its job commits to no consumer group."""
+"""The positions of a checkpoint; empty if its job commits to no consumer group."""
 
 BATCHES: Final = 2
-"""Of an engine that works in batches: the pending one, and the one that was committed before it."""
+"""For an engine that works in batches: the pending one, and the last committed one."""
 NAMES: Final = {Cluster.OLD: "old", Cluster.NEW: "new"}
 _LABEL: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
-"""What a migration file takes for a name."""
+"""The names that a migration file accepts."""
 _SHARED: Final = "it is a share group, which `compare --group` reads and no plan moves"
 
 
@@ -92,7 +92,7 @@ def _shown(known: SurveyedCheckpoint, read: Checkpoint, at: Positions, logs: Log
 
 
 def surveyed_groups(old: Snapshot | None, pairs: Mapping[str, str]) -> tuple[tuple[SurveyedGroup, ...], int]:
-    """Return the groups that committed offsets of mirrored topics, and how many others there are."""
+    """Return the groups with commits in mirrored topics, and the number of other groups."""
     surveyed = []
     groups = old.groups if old is not None else ()
     for group in groups:
@@ -118,12 +118,12 @@ def _no_job(name: str) -> str | None:
 def told_groups(
     groups: Sequence[SurveyedGroup], surveyed: Iterable[tuple[SurveyedCheckpoint, Positions]], old: Snapshot | None
 ) -> tuple[tuple[SurveyedGroup, ...], tuple[SurveyedCheckpoint, ...]]:
-    """Return which groups the job of a checkpoint commits to.
+    """Return the groups and checkpoints with the group that the job of each checkpoint commits to.
 
-    It is known of the one group whose offsets are exactly the checkpoint's positions, unless all stand at the ends of
-    their logs, as those of everybody do who has read everything. Consumers that stopped at the same time as the job
-    stand where it does too: a group that consumers have subscribed with is theirs, and of several groups at these
-    positions none is known to be the job's. Other offsets in the same partitions are a hint.
+    It is known if exactly one group has the checkpoint's positions as offsets, unless all are at the ends of their
+    logs, like those of everybody who has read everything. Consumers that stopped at the same time as the job may be
+    there too: a group with subscribed consumers belongs to them, and of several groups at these positions none is taken
+    for the job's. Other offsets in the same partitions are a hint.
     """
     jobs = {group.name for group in groups if group.left_out is None}
     committed: dict[frozenset[TopicPartition], list[tuple[str, Positions]]] = defaultdict(list)
@@ -158,7 +158,7 @@ def told_groups(
 def without_connectors(
     groups: Sequence[SurveyedGroup], connectors: Iterable[SurveyedConnector]
 ) -> tuple[SurveyedGroup, ...]:
-    """Return the groups, of which those that hold the offsets of a sink connector are no jobs of their own."""
+    """Return the groups with those of sink connectors marked as no jobs of their own."""
     owners = {
         connector.group or f"connect-{connector.connector}": connector.name
         for connector in connectors
@@ -175,13 +175,13 @@ def without_connectors(
 def with_names(
     connectors: Iterable[SurveyedConnector], checkpoints: Iterable[SurveyedCheckpoint]
 ) -> tuple[SurveyedConnector, ...]:
-    """Return the connectors with a name of its own for each; one of the new cluster may be called as one of the old."""
+    """Return the connectors with unique names; connectors of the old and the new cluster may have one name."""
     names = {checkpoint.name for checkpoint in checkpoints}
     return tuple(replace(connector, name=unused(connector.name[:190], names)) for connector in connectors)
 
 
 def unused(name: str, names: set[str]) -> str:
-    """Return a name that is not among those given, to which it is added: itself, or with a number behind it."""
+    """Return a name that is not in `names`, and add it: the name itself, or with a number as suffix."""
     free = next(
         candidate for candidate in chain((name,), (f"{name}-{number}" for number in count(2))) if candidate not in names
     )

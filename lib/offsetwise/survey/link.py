@@ -1,4 +1,4 @@
-"""How records come to the new cluster, told from MirrorMaker's topics or from a few records."""
+"""Detect how records come to the new cluster, from MirrorMaker's topics or from a few records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from offsetwise.translation.search import Span
 from offsetwise.wording import many
 
 PROBED: Final = 16
-"""Partitions whose records are looked at where nothing tells of MirrorMaker."""
+"""How many partitions are probed if there is no sign of MirrorMaker."""
 
 
 def link_of(
@@ -28,10 +28,10 @@ def link_of(
     names: Naming,
     problems: list[Trouble],
 ) -> SurveyedLink:
-    """Return how records come over.
+    """Return how records come to the new cluster.
 
-    MirrorMaker leaves topics of its own. Where there are none, the times of a few records are read: a link that keeps
-    offsets has the same records at the same numbers. What goes wrong then joins `problems`.
+    MirrorMaker has topics of its own. If there are none, the times of a few records are read: a link that keeps offsets
+    has the same records at the same offsets. Failures are then added to `problems`.
     """
     old, new = snapshots[Cluster.OLD], snapshots[Cluster.NEW]
     if old is None or new is None:
@@ -66,12 +66,12 @@ def config_of(side: Cluster, given: GivenCluster) -> ClusterConfig:
 
 
 def _judged(times: Sequence[tuple[int | None, int | None]], partitions: int, *, same_ids: int) -> SurveyedLink:
-    """Judge pairs of times of the records at the same offset of both logs; None where a time is not known.
+    """Evaluate pairs of times of the records at the same offset of both logs; None if a time is unknown.
 
     Args:
         times: The pairs.
-        partitions: Of how many partitions they are.
-        same_ids: How many of these are of a topic with one id on both clusters, as a copy of its log has.
+        partitions: The number of their partitions.
+        same_ids: How many of these belong to a topic with one id on both clusters, as a copy of its log has.
     """
     known = Counter(old == new for old, new in times if old is not None and new is not None)
     # Records that were all written at once would agree anywhere.
@@ -95,7 +95,7 @@ def _with_one_id(old: Snapshot, new: Snapshot, pairs: Iterable[tuple[TopicPartit
 
 
 def _spans(old: Snapshot, new: Snapshot, pairs: Mapping[str, str]) -> dict[tuple[TopicPartition, TopicPartition], Span]:
-    """Return what both logs of some partitions hold, one partition of each topic first."""
+    """Return the ranges of both logs of some partitions, one partition of each topic first."""
     there = new.partitions()
     results: dict[tuple[TopicPartition, TopicPartition], Span] = {}
     for at, state in sorted(old.partitions().items(), key=lambda entry: (entry[0].partition, entry[0].topic)):

@@ -21,7 +21,7 @@ OF_THE_MIGRATION: Final[dict[str, tuple[str, str]]] = {
         "the only folders that `offsetwise apply` may write to; nothing can be applied without",
     ),
 }
-"""Key: an example, and what to write."""
+"""Key: an example, and the explanation."""
 
 Applies = Callable[[SurveyedCheckpoint], bool]
 OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
@@ -43,7 +43,7 @@ OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
     "tolerates_replay": (
         "false",
         "whether records may be read twice; false blocks every plan that would",
-        lambda job: True,  # noqa: ARG005 - no checkpoint tells
+        lambda job: True,  # noqa: ARG005 - no checkpoint states it
     ),
     "commits_to": (
         "GROUP",
@@ -52,7 +52,7 @@ OF_A_JOB: Final[dict[str, tuple[str, str, Applies]]] = {
         lambda job: bool(job.may_commit_to),
     ),
 }
-"""Key of `job`: an example, what to write, and of which checkpoints it is not known."""
+"""Key of `job`: an example, the explanation, and the checkpoints for which it is unknown."""
 
 
 def missing_values(survey: Survey) -> Iterator[MissingValue]:

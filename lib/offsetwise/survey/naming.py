@@ -1,4 +1,4 @@
-"""What the new topics are called, told from the names on both clusters and from MirrorMaker's own topics. Pure."""
+"""Detect the names of the new topics, from the names on both clusters and MirrorMaker's own topics. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offsetwise.survey.results import SurveyedTopics
 from offsetwise.wording import many
 
 SEPARATORS = "._-"
-"""What a prefix may end with."""
+"""The possible ends of a prefix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +29,13 @@ class Naming:
 def naming(old: Snapshot | None, new: Snapshot | None) -> Naming:
     """Return policy, separator, aliases and exceptions.
 
-    A topic is taken for the copy of an old one if it has its name, or its name behind the prefix that most of them
-    have.
+    A topic is taken for the copy of an old one if it has its name, or its name after the most common prefix.
     """
     old_names, new_names = user_topics(old), user_topics(new)
     new_alias = _named_by_mirror(old, MirrorKind.OFFSET_SYNCS)[0] or "new"
     sentences = _named_by_mirror(new, MirrorKind.CHECKPOINTS, MirrorKind.HEARTBEATS)
     old_alias, separator = _prefix(old_names, new_names, sentences)
-    # What MirrorMaker copied from the new cluster to the old one is no topic to move.
+    # Topics that MirrorMaker copied from the new cluster to the old one are not to be moved.
     copied_back = {name for name in old_names if name.removeprefix(f"{new_alias}{separator}") in new_names - {name}}
     candidates = sorted(old_names - copied_back if old_alias is not None else old_names)
     prefixed = {
@@ -64,7 +63,7 @@ def naming(old: Snapshot | None, new: Snapshot | None) -> Naming:
 
 
 def user_topics(snapshot: Snapshot | None) -> set[str]:
-    """Return the topics that are neither Kafka's nor MirrorMaker's and its Connect workers' own."""
+    """Return the topics that are neither Kafka's nor those of MirrorMaker and its Connect workers."""
     return {
         topic.name
         for topic in (snapshot.topics if snapshot is not None else ())
@@ -84,7 +83,7 @@ def _named_by_mirror(snapshot: Snapshot | None, *kinds: MirrorKind) -> tuple[str
 
 
 def _prefix(old: set[str], new: set[str], stated: tuple[str | None, str]) -> tuple[str | None, str]:
-    """Return the alias and the separator that most of the old names have before them on the new cluster."""
+    """Return the alias and the separator that most old names have as prefix on the new cluster."""
     counts: Counter[tuple[str, str]] = Counter()
     for name in new - old:
         for at, character in enumerate(name):
@@ -93,7 +92,7 @@ def _prefix(old: set[str], new: set[str], stated: tuple[str | None, str]) -> tup
     if not counts:
         return stated
     (alias, separator), count = max(counts.items(), key=lambda entry: (entry[0][0] == stated[0], entry[1], entry[0]))
-    # Without MirrorMaker's word for it, one name that ends like another is no prefix.
+    # Without MirrorMaker's topics, a single name that ends like another is no evidence of a prefix.
     return (alias, separator) if alias == stated[0] or count > 1 else stated
 
 

@@ -1,4 +1,4 @@
-"""The survey itself: each cluster is read once, each checkpoint is opened once. Nothing is written."""
+"""The survey: each cluster is read once, each checkpoint is opened once. Nothing is written."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from offsetwise.survey.results import (
 from offsetwise.wording import many
 
 READ_AT_ONCE: Final = 16
-"""Checkpoints: an object store answers after tens of milliseconds."""
+"""How many checkpoints are read in parallel: an object store answers after tens of milliseconds."""
 TIMEOUT_S: Final = 30
-"""Of one cluster with everything in it."""
+"""The time for reading one whole cluster, in seconds."""
 SHOWN: Final = 20
-"""Problems of one cluster."""
+"""How many problems of one cluster are listed."""
 
 
 def survey(
@@ -59,13 +59,13 @@ def survey(
     *,
     connect: Sequence[ConnectorAddress] = (),
 ) -> Survey:
-    """Find out what a migration file says, from both clusters and the checkpoints below some roots.
+    """Collect the content of a migration file from both clusters and the checkpoints below some roots.
 
     Args:
-        old: How to reach the old cluster.
-        new: How to reach the new one.
-        roots: The folders to look for checkpoints in.
-        progress: Told each step.
+        old: The connection of the old cluster.
+        new: The connection of the new cluster.
+        roots: The folders to search for checkpoints.
+        progress: Called with each step.
         connect: The workers of Kafka Connect to ask for connectors.
 
     Raises:
@@ -104,17 +104,17 @@ def surveyed(
     problems: Sequence[Trouble] = (),
     progress: Progress = no_progress,
 ) -> Survey:
-    """Read the checkpoints, and put them together with what the clusters said.
+    """Read the checkpoints, and combine them with the snapshots of the clusters.
 
     Args:
-        given: How to reach the clusters.
-        snapshots: What they said; None of one that gave no answer.
-        names: What the topics are called on both.
-        link: How records come over.
-        roots: The folders to look for checkpoints in.
-        connectors: Those that the workers have.
-        problems: What went wrong before.
-        progress: Told each step.
+        given: The connections of the clusters.
+        snapshots: The snapshots of the clusters; None if one did not answer.
+        names: The names of the topics on both.
+        link: How records come to the new cluster.
+        roots: The folders to search for checkpoints.
+        connectors: The connectors of the workers.
+        problems: Earlier failures.
+        progress: Called with each step.
     """
     once: dict[str, str] = {}
     for root in roots:
@@ -259,7 +259,7 @@ def _checkpoints_below(root: str, problems: list[Trouble]) -> tuple[str, ...]:
     try:
         below = find_checkpoints(root)
     except NotAFolderError:
-        return (root,)  # a dump of a lease table, or what reading it says
+        return (root,)  # a dump of a lease table; otherwise reading it reports the problem
     except OffsetwiseError as error:
         problems.append(Trouble(problem=error.problem, fix=error.fix))
         return ()
@@ -284,7 +284,7 @@ def _checkpoints_below(root: str, problems: list[Trouble]) -> tuple[str, ...]:
 
 
 def _names(uris: Mapping[str, str]) -> dict[str, str]:
-    """Name each checkpoint by its path below the root, or by the root's own name; twice the same gets a number."""
+    """Return a name for each checkpoint: its path below the root, or the root's own name; duplicates get a number."""
     names: dict[str, str] = {}
     given: set[str] = set()
     for uri, root in uris.items():

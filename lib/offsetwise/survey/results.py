@@ -12,11 +12,11 @@ class SurveyedCluster:
     """One cluster as it was given, and what it said. The numbers are null where it gave no answer."""
 
     properties: tuple[tuple[str, str], ...]
-    """Of a client, by librdkafka's names; secrets are references."""
+    """librdkafka's properties; secrets are references."""
     left_out: tuple[tuple[str, str], ...]
-    """Properties of the file given that a migration file does not have, by name, and why."""
+    """(name, reason) of properties in the given file that a migration file does not have."""
     alias: str
-    """What MirrorMaker calls it; `old` or `new` where nothing says."""
+    """MirrorMaker's alias; `old` or `new` if unknown."""
     cluster_id: str | None = None
     topics: int | None = None
     """Without Kafka's and MirrorMaker's own."""
@@ -41,7 +41,7 @@ class SurveyedTopics:
     map: tuple[tuple[str, str], ...]
     """Old and new names that the policy does not give."""
     unmatched: tuple[str, ...]
-    """Old topics that the new cluster has under no name that could be told."""
+    """Old topics without a recognized name on the new cluster."""
     evidence: str
 
 
@@ -50,30 +50,30 @@ class SurveyedCheckpoint:
     """One checkpoint below a root."""
 
     name: str
-    """What it is called in the file: its path below the root."""
+    """The name in the file: its path below the root."""
     uri: str
     left_out: str | None = None
-    """Why no comparison of it is possible, so that it is a comment in the file; None where one is."""
+    """Why it cannot be compared, so that it is a comment in the file; None if it can."""
     engine: str | None = None
     job_id: str | None = None
     belongs_to: Cluster | None = None
     reason: str = ""
-    """Why it belongs there, or why that cannot be told."""
+    """Why it belongs there, or why that is unknown."""
     problems: tuple[str, ...] = ()
-    """What blocks a move of it, as `inspect` says."""
+    """The blocking problems, as `inspect` reports them."""
     sources: int = 0
-    """Of the job, of any kind."""
+    """The number of the job's sources, of any kind."""
     topics: tuple[str, ...] = ()
     partitions: int = 0
     shards: int = 0
     """How many positions it has in shards of a stream, which a survey of clusters does not compare."""
     stateful: bool | None = None
     watermark: bool = False
-    """Whether it works with one; its delay is not told."""
+    """Whether it uses one; its delay is unknown."""
     transactional_id_prefixes: tuple[str, ...] = ()
     """Of the Kafka sinks that write in transactions."""
     commits_to: str | None = None
-    """The consumer group that holds exactly its positions."""
+    """The consumer group with exactly its positions."""
     may_commit_to: tuple[str, ...] = ()
     """Groups with other offsets in exactly its partitions."""
 
@@ -87,7 +87,7 @@ class SurveyedGroup:
     partitions: int
     state: str | None
     left_out: str | None = None
-    """Why it is no job of its own, so that it is a comment in the file."""
+    """Why it is no separate job, so that it is a comment in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,28 +95,28 @@ class SurveyedConnector:
     """One connector of Kafka Connect."""
 
     name: str
-    """What it is called in the file."""
+    """The name in the file."""
     connector: str
-    """As Kafka Connect calls it."""
+    """The name in Kafka Connect."""
     urls: tuple[str, ...]
     """Of the workers."""
     kind: str
     """`sink` or `source`."""
     state: str
-    """In Kafka Connect's words, when the workers were asked."""
+    """Kafka Connect's state when the workers were read."""
     topics: str
-    """Of a sink, or their pattern, as its configuration states them."""
+    """The topics of a sink, or their pattern, from its configuration."""
     evidence: str
     """What shows which cluster it reads."""
     sign_on: tuple[tuple[str, str], ...] = ()
-    """How to sign on there, by the keys of the migration file; secrets are references."""
+    """The credentials, by the keys of the migration file; secrets are references."""
     cluster: Cluster | None = None
     group: str | None = None
-    """The consumer group that holds the offsets of a sink; None where nobody asked."""
+    """The consumer group with the offsets of a sink; None if it was not read."""
     partitions: int = 0
-    """How many offsets it has; none where they are not known."""
+    """The number of its offsets; 0 if they are unknown."""
     problems: tuple[str, ...] = ()
-    """What blocks a move of it, as `inspect` says."""
+    """The blocking problems, as `inspect` reports them."""
     left_out: str | None = None
     """Why it cannot be moved, so that it is a comment in the file."""
 
@@ -126,9 +126,9 @@ class MissingValue:
     """What nobody but a person can say."""
 
     key: str
-    """Of the migration file."""
+    """The key in the migration file."""
     write: str
-    """What to write there, and what for."""
+    """What to write there, and its purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,16 +153,16 @@ class Survey:
     groups: tuple[SurveyedGroup, ...]
     connectors: tuple[SurveyedConnector, ...]
     other_groups: int
-    """Groups of the old cluster that have committed nothing in a mirrored topic."""
+    """Groups of the old cluster without commits in mirrored topics."""
     variables: tuple[str, ...]
-    """Variables of the environment that the file refers to and that are not set."""
+    """Environment variables that the file refers to and that are not set."""
     missing: tuple[MissingValue, ...]
     problems: tuple[Trouble, ...]
     file: str | None = None
     written: bool = False
     schema_file: str | None = None
-    """The JSON Schema beside a new file, by which editors complete it; null where another file has its name."""
+    """The JSON Schema next to a new file, for completion in editors; null if another file has its name."""
     differences: tuple[str, ...] = ()
-    """Of an update: where the file says something else than was found. It keeps what it says."""
+    """For an update: values of the file that differ from what was found. They are kept."""
     diff: str = ""
-    """Of an update: what is added, as a unified diff."""
+    """For an update: the additions, as a unified diff."""

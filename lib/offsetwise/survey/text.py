@@ -1,4 +1,4 @@
-"""A survey as the text of a migration file: each line with its evidence, and what nobody can know as a comment."""
+"""Write a survey as a migration file: each line with its evidence, and unknown values as comments."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from offsetwise.wording import many, sentence
 
 WIDTH: Final = 118
 SHOWN: Final = 10
-"""Names in a comment."""
+"""How many names a comment lists."""
 FILES: Final = ("ca", "certificate", "key")
-"""Of how to sign on: what are paths."""
+"""The keys of credentials whose values are paths."""
 LEFT_OUT: Final = 100
-"""Comments about what is left out of a list."""
+"""How many comments about omitted elements a list has."""
 Item = tuple[str, ...]
-"""The lines of one element of a list or map, comments before it included, without indentation."""
+"""The lines of one element of a list or map, with its comments first, without indentation."""
 
 _HEAD: Final = """\
 Written by `offsetwise init` at {at}, from both clusters and the checkpoints as they were then.
@@ -45,13 +45,13 @@ docs/formats.md explains every key; `offsetwise init --out FILE --update` adds w
 
 
 def migration_text(survey: Survey, folder: Path, name: str, *, schema: str | None = None) -> tuple[str, int]:
-    """Return the text of a migration file, and how many checkpoints and groups it has no room for.
+    """Return the text of a migration file, and the number of checkpoints and groups that did not fit.
 
     Args:
-        survey: What was found.
-        folder: Where the file is to stand: paths below it are written relative.
+        survey: The survey.
+        folder: The folder of the file: paths below it are written relative.
         name: The migration's name.
-        schema: The file beside it by which editors complete it.
+        schema: The JSON Schema next to it, for completion in editors.
     """
     head = _head(survey, name, schema)
     room = MAX_BYTES - 10_000 - sum(len(line.encode()) + 1 for line in head)
@@ -162,7 +162,7 @@ def map_item(old: str, new: str) -> Item:
 
 
 def located(uri: str, folder: Path) -> str:
-    """Return a path as the file says it: relative where it lies in the file's folder. A URI stays as it is."""
+    """Return a path as written in the file: relative if it is in the file's folder. URIs are unchanged."""
     if is_uri(uri):
         return uri
     path = os.path.abspath(uri.removeprefix("file:"))
@@ -229,7 +229,6 @@ def _explained(survey: Survey) -> Iterator[str]:
 
 
 def _connect(survey: Survey, folder: Path) -> Iterator[str]:
-    """Yield the lines of connectors; none where nobody asked for any."""
     connectors = survey.connectors
     if not connectors:
         return

@@ -1,4 +1,4 @@
-"""Adds what appeared since to a migration file, as lines between the lines that are there, which stay byte for byte."""
+"""Add new elements to a migration file as lines between the existing lines, which stay unchanged byte for byte."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ INDENT: Final = 2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
     keys: tuple[str, ...]
-    """Where it stands, from the top level."""
+    """The path of keys from the top level."""
     items: tuple[Item, ...]
 
 
 def additions(text: str, migration: Migration, survey: Survey, folder: Path) -> tuple[Addition, ...]:
-    """Return what was found and the file does not say. What a person has made a comment of stays one."""
+    """Return what was found and is not in the file. Elements that a person has commented out stay so."""
     commented = {_key((line.lstrip("# "),)) for line in text.splitlines() if _is_comment(line)}
     same = (survey.topics.policy, survey.topics.separator) == (migration.topics.policy, migration.topics.separator)
     known = {checkpoint.uri for checkpoint in migration.checkpoints}
@@ -100,7 +100,7 @@ def updated(text: str, added: Sequence[Addition]) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = text if text.endswith("\n") else text + newline
     root = yaml.compose(whole, Loader=yaml.SafeLoader)
-    # What is written last at a place stands first there: elements of the last list before keys that follow it.
+    # The addition that is written last comes first at its line: elements of the last list before keys that follow it.
     edits = sorted(
         (_edit(whole, root, addition) for addition in reversed(added)), key=lambda edit: edit[:2], reverse=True
     )
@@ -114,7 +114,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _key(item: Item) -> str:
-    """Return what an item says that no other one does: its URI, else its only line, without the comment."""
+    """Return the key of an item: its URI, or else its only line, without the comment."""
     line = next((line for line in item if line.startswith(("  uri: ", "  connector: "))), item[-1])
     return line.partition(" #")[0].strip()
 
@@ -125,7 +125,7 @@ def _loaded(uri: str, folder: Path) -> str:
 
 
 def _edit(text: str, root: Any, added: Addition) -> tuple[int, bool, int, str]:
-    """Return where something is written, whether it is a top-level key, what it replaces up to, and what it is."""
+    """Return the index of an addition, whether it is a top-level key, the end of the replaced text, and its text."""
     above, keys, in_flow, column = root, list(added.keys), False, -INDENT
     while keys and (results := _value(above, keys[0])) is not None:
         column, above = results[0].start_mark.column, results[1]
@@ -161,7 +161,7 @@ def _in_flow(items: Sequence[Item], keys: Sequence[str]) -> str:
 
 
 def _after(text: str, node: Any) -> int:
-    """Return the start of the line after a block, with the comments that are indented as what they belong to."""
+    """Return the start of the line after a block, including comments with the block's indentation."""
     last = node
     while not isinstance(last, yaml.ScalarNode) and last.value and not last.flow_style:
         last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]

@@ -1,24 +1,24 @@
-"""What a plan can write to. A new target is one folder of its system's plug-in, registered in its `registration`.
+"""The targets of a plan. A new target is one folder of its system's plug-in, registered in its `registration`.
 
-A folder has two modules. `spec` says what the target is and is pure: plans and the console go by it. `writer` prepares,
-writes, takes back and verifies; `apply` and `verify` alone load it. What targets of several systems share stands here.
+A folder has two modules. `spec` describes the target and is pure: plans and the console use it. `writer` prepares,
+writes, undoes and verifies; only `apply` and `verify` load it. Code that targets of several systems share is here.
 """
 
 from offsetwise.model import Target
 
 
 def SparkCopy() -> Target:
-    """A copy of the Spark checkpoint, edited; it stands where `output` says."""
+    """An edited copy of the Spark checkpoint at `output`."""
     return Target(kind="spark-checkpoint")
 
 
 def SparkInPlace() -> Target:
-    """The Spark checkpoint itself, its originals kept beside."""
+    """The Spark checkpoint itself, with its originals kept next to it."""
     return Target(kind="spark-checkpoint-in-place")
 
 
 def StartingOffsets() -> Target:
-    """A file that says where a job without positions of its own begins."""
+    """A file with the starting offsets of a job without positions of its own."""
     return Target(kind="starting-offsets")
 
 
@@ -28,37 +28,37 @@ def SeededCheckpoint() -> Target:
 
 
 def FlinkSavepoint() -> Target:
-    """A copy of the Flink savepoint, edited; it stands where `output` says."""
+    """An edited copy of the Flink savepoint at `output`."""
     return Target(kind="flink-savepoint")
 
 
 def FlinkSavepointWithoutSources() -> Target:
-    """A copy of the Flink savepoint that keeps no position: its Kafka sources begin as the job says."""
+    """A copy of the Flink savepoint without positions: its Kafka sources begin as the job says."""
     return Target(kind="flink-savepoint-without-sources")
 
 
 def FlinkSavepointFromPositions() -> Target:
-    """A Flink savepoint made of positions alone; it stands where `output` says."""
+    """A Flink savepoint created from positions alone, at `output`."""
     return Target(kind="flink-savepoint-from-positions")
 
 
 def FlinkSavepointConverted() -> Target:
-    """A copy of the Flink savepoint whose legacy consumer of Kinesis has become a KinesisStreamsSource."""
+    """A copy of the Flink savepoint whose legacy Kinesis consumer has become a KinesisStreamsSource."""
     return Target(kind="flink-savepoint-converted")
 
 
 def StartingPosition() -> Target:
-    """A file that says where a Spark query without a checkpoint begins in a stream of Kinesis."""
+    """A file with the starting position of a Spark query without a checkpoint in a Kinesis stream."""
     return Target(kind="starting-position")
 
 
 def AtTimestamp() -> Target:
-    """A file with the one time at which a job begins every shard of a stream of Kinesis."""
+    """A file with the one time at which a job begins every shard of a Kinesis stream."""
     return Target(kind="at-timestamp")
 
 
 def PositionsFile() -> Target:
-    """The positions file that was read, with the new offsets, in its shape."""
+    """The positions file that was read, with the new offsets, in the same shape."""
     return Target(kind="positions-file")
 
 
@@ -73,7 +73,7 @@ def ConsumerGroup(group: str) -> Target:
 
 
 def KclLeases(application: str) -> Target:
-    """The lease table of an application of the KCL, which has its name."""
+    """The lease table of a KCL application, which has its name."""
     return Target(kind="kcl-leases", group=application)
 
 
@@ -83,5 +83,5 @@ def SinkTransactions() -> Target:
 
 
 def HangingTransactions() -> Target:
-    """Transactions of the sink's partitions that no coordinator knows, aborted; a plan of their own."""
+    """Transactions of the sink's partitions that no coordinator knows, aborted; in a separate plan."""
     return Target(kind="hanging-transactions")

@@ -20,19 +20,19 @@ class ListedTarget:
     """One type of target."""
 
     name: str
-    """As after `--target`."""
+    """The name after `--target`."""
     label: str
-    """For people."""
+    """The name for people."""
     address: str | None
-    """What NAME is in `--target TYPE:NAME`; null where the type alone names the target."""
+    """The meaning of NAME in `--target TYPE:NAME`; null if the type alone names the target."""
     streams: tuple[str, ...]
-    """The streams whose positions it holds; empty: it holds none, or those of every stream."""
+    """The streams whose positions it holds; empty: none, or those of every stream."""
     engines: tuple[str, ...]
-    """The engines whose jobs it moves; empty: it moves no job."""
+    """The engines whose jobs it moves; empty: none."""
     parameters: Mapping[str, Any]
     """The keys of `--set`, as JSON Schema."""
     aliases: Mapping[str, str]
-    """Older options of `draft`, each with the key that it stands for."""
+    """Older options of `draft`, each with its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class TargetListing:
 
 
 def listing() -> TargetListing:
-    """List every registered type of target and engine, in their order."""
+    """Return every registered type of target and engine, in order."""
     return TargetListing(
         targets=tuple(map(_target, target_types())),
         engines=tuple(
@@ -70,7 +70,7 @@ def listing() -> TargetListing:
 
 
 def problems() -> tuple[str, ...]:
-    """Return a sentence for each name of a plug-in that is not used; one names all plug-ins that are absent."""
+    """Return a sentence for each unusable name of a plug-in; one sentence names all plug-ins that are missing."""
     return (
         *TARGETS.problems(TargetType),
         *ENGINES.problems(Engine),

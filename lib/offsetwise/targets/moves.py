@@ -18,15 +18,15 @@ class Move(OfTwins):
     topic: str
     partition: int
     old: int | None
-    """The number that must stand there; None where any may."""
+    """The expected old number; None for any."""
     new_topic: str
     new: int
     added: bool = False
-    """The file may lack the partition: then it is added."""
+    """Whether the file may lack the partition: then it is added."""
 
     @classmethod
     def planned(cls, position: PlannedPosition) -> Move:
-        """Return what a plan says of a partition; one that had no offset is added."""
+        """Return the planned move of a partition; one without an old offset is added."""
         return cls(
             topic=position.topic,
             partition=position.partition,
@@ -41,11 +41,11 @@ def by_place(moves: tuple[Move, ...], subject: str) -> dict[TopicPartition, Move
     """Return moves by topic and partition.
 
     Args:
-        moves: Those of one source.
-        subject: What to call the file in errors.
+        moves: The moves of one source.
+        subject: The name of the file in errors.
 
     Raises:
-        ApplyError: One stands there twice, names no topic or no offset, or two topics would become one.
+        ApplyError: A partition is repeated, a move has no valid topic or offset, or two topics would become one.
     """
     results: dict[TopicPartition, Move] = {}
     renamed: dict[str, str] = {}
@@ -71,11 +71,11 @@ def refused(subject: str, expected: str) -> ApplyError:
 
 
 def starting_positions(plan: Plan) -> tuple[str, tuple[NumberChange, ...]]:
-    """Return the text that says where a job begins, and its numbers.
+    """Return the text with a job's starting positions, and its numbers.
 
     Raises:
-        PlanError: The plan has several sources, or not exactly the partitions that the new topics have.
-        ApplyError: A partition stands there twice, or with a number that is no position.
+        PlanError: The plan has several sources, or not exactly the partitions of the new topics.
+        ApplyError: A partition is repeated, or has a number that is no position.
     """
     numbers = tuple(
         NumberChange(

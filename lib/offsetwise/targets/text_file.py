@@ -1,4 +1,4 @@
-"""The writer of targets that are one file of text, which follows from the plan."""
+"""The writer of targets that are one text file, which follows from the plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from offsetwise.model import Plan, ReceiptStep, StepState, Target, Turnout, Writ
 
 
 def changed(plan: Plan, step: ReceiptStep, readers: Readers, text: str) -> list[seen.Seen]:
-    """Report that a file cannot be read, or is not the text that follows from its plan; nothing where it is."""
+    """Return why a file is unreadable, or differs from the text of its plan; empty if it is equal."""
     folder, _, name = step.place.rpartition("/")
     data = readers.files(folder or "/", (name,)).get(name)
     if data is None:
@@ -49,25 +49,24 @@ def _known(plan: Plan, name: str) -> str:  # noqa: ARG001 - as of a text that an
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFileWriter(Writer):
     content: Callable[[Plan], tuple[str, tuple[NumberChange, ...]]]
-    """Returns what the file says, and the offsets in it, as a dry run shows them.
+    """Returns the text of the file, and its offsets, for a dry run.
 
     Raises:
-        OffsetwiseError: The plan cannot be said so.
-    """
+        OffsetwiseError: The file cannot express the plan."""
     label: str
-    """What it gives, in the words of its engine."""
+    """The noun for its content, in the terms of its engine."""
     parts: str
-    """What it gives that of."""
+    """The noun for the parts of its content."""
     fix: str
-    """What to do where it cannot be written to a place."""
+    """The remedy if it cannot be written to a location."""
     use: Callable[[Plan, str], str] = _known
-    """Returns the command that takes a file of that name; empty where its users know."""
+    """Returns the command that takes a file of that name; empty if users know it."""
 
     def prepare(self, plan: Plan, target: Target, context: Context) -> Preview:
-        """Return what the file would hold. Nothing is written.
+        """Return the content that the file would have, without writing anything.
 
         Raises:
-            OffsetwiseError: It could not be written as things stand; the message says why.
+            OffsetwiseError: It cannot be written now; the message says why.
         """
         path = self._local_path(context.output, context)
         _require_absent(path)
@@ -81,10 +80,10 @@ class TextFileWriter(Writer):
         )
 
     def write(self, plan: Plan, target: Target, context: Context) -> ReceiptStep:
-        """Write the file, under the journal: whole or not at all, and never over another one.
+        """Write the file, under the journal: as a whole or not at all, and never over another one.
 
         Raises:
-            OffsetwiseError: There is nothing at the output then, or what stood there before.
+            OffsetwiseError: The output is then missing or as it was before.
         """
         path = self._local_path(context.output, context)
         journal, disk = journal_of(context), context.disk
@@ -103,7 +102,7 @@ class TextFileWriter(Writer):
         )
         with explaining_os_errors(f"{path} is as it was, or holds the whole file."):
             tmp = record.notes.get("tmp") if record.undone is None else None
-            # The file was linked from the temporary one, so while both stand there they tell whose it is.
+            # The file is a hard link of the temporary one, so while both exist they show who wrote it.
             if tmp is None or not _same_file(tmp, path):
                 disk.remove(tmp or f"{path}.tmp")
                 _require_absent(path)
@@ -119,10 +118,10 @@ class TextFileWriter(Writer):
         return intended
 
     def undo(self, plan: Plan, step: ReceiptStep, context: Context) -> ReceiptStep:
-        """Remove the file, if it still holds what was written.
+        """Remove the file, if it is as it was written.
 
         Raises:
-            ApplyError: It holds something else now; or the disk refuses.
+            ApplyError: It has another content now; or the disk returns an error.
         """
         path = self._local_path(step.place, context)
         journal, disk = journal_of(context), context.disk
@@ -184,7 +183,8 @@ def _publish(tmp: str, path: str, context: Context) -> None:
     except FileExistsError:
         linked = False
     if not linked:
-        # Without links nothing can give a name only where none is; the look before it is then all there is.
+        # Without hard links no call can create a name only if it is free; checking before the rename is all that is
+        # possible.
         _require_absent(path)
         context.disk.rename(tmp, path)
 
@@ -195,7 +195,7 @@ def _same_file(tmp: str, path: str) -> bool:
 
 @contextmanager
 def _removed_on_failure(tmp: str, path: str, disk: Disk) -> Iterator[None]:
-    """Remove a temporary file where writing it fails, unless it stands at its final path already."""
+    """Remove a temporary file if writing it fails, unless it is already at its final path."""
     try:
         yield
     except BaseException:

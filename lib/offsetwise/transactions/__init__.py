@@ -1,1 +1,1 @@
-"""The transactions of a job's exactly-once Kafka sink: what a checkpoint holds, beside what the cluster says. Pure."""
+"""The transactions of a job's exactly-once Kafka sink: those of a checkpoint, compared with the cluster. Pure."""

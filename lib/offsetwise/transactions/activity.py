@@ -1,4 +1,4 @@
-"""Whether the job that makes a sink's transactions still runs, by two looks at the cluster."""
+"""Decide whether the job of a sink's transactions still runs, from two observations of the cluster."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _BY_THE_BROKER: Final = {
     (TransactionState.PREPARE_EPOCH_FENCE, TransactionState.COMPLETE_ABORT),
     (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT),
 }
-"""What a coordinator does by itself: it aborts what timed out, and ends what it has begun to end. An id that expires
-is dead then."""
+"""Transitions that a coordinator makes itself: it aborts what timed out, and completes what it has begun to end. An id
+that expires is then dead."""
 
 
 def movement(pending: HeldTransactions, first: TransactionLook, second: TransactionLook) -> str | None:
-    """Describe in a clause what shows that the job still runs.
+    """Return a clause with the evidence that the job still runs.
 
     Args:
-        pending: What its checkpoint holds.
-        first: One look.
-        second: A later one.
+        pending: The transactions of its checkpoint.
+        first: The earlier observation.
+        second: The later observation.
 
     Returns:
-        None where nothing moved between the looks. A job between two checkpoints that reads nothing does not move.
+        None if nothing moved between the observations. A job that reads nothing between two checkpoints does not move.
     """
     own = pending.own(second.listed)
     sentences = [why for name in own if (why := _moved(name, first, second)) is not None]
@@ -43,17 +43,17 @@ def movement(pending: HeldTransactions, first: TransactionLook, second: Transact
         earlier = before.get((open_write.partition, open_write.producer_id))
         unseen = earlier is None and open_write.partition not in first.silent
         wrote = unseen or (earlier is not None and earlier.last_sequence != open_write.last_sequence)
-        # Dated ahead of both looks it says nothing: the time is whatever the producer set.
+        # A time after both observations proves nothing: producers may set any time.
         if wrote or first.taken_ms < open_write.last_timestamp_ms <= second.taken_ms:
             return f"{producers[open_write.producer_id]} wrote to {open_write.partition} between two looks"
     return None
 
 
 def _moved(name: str, first: TransactionLook, second: TransactionLook) -> str | None:
-    """Describe in a clause what became of a transactional id between two looks; None where nothing did."""
+    """Return a clause about the change of a transactional id between two observations; None if there is none."""
     before, now = first.listed.get(name), second.listed[name]
     if before is None:
-        # A broker that was silent in the first look may have had it then.
+        # A broker that did not answer the first time may have had it then.
         return None if first.unlisted else f"{name} appeared between two looks"
     by_the_broker = (before.state, now.state) in _BY_THE_BROKER or now.state == TransactionState.DEAD
     if before.state != now.state and not by_the_broker:

@@ -1,8 +1,8 @@
-"""What is to become of each transaction of a job's sinks, by transactional id, producer id and epoch, never by name.
+"""Decide about each transaction of a job's sinks, by transactional id, producer id and epoch, never by name alone.
 
-Two of Kafka's rules carry all of it. The producer id and the epoch are compared and set: a commit of another epoch or
-producer changes nothing. And one id has one transaction at a time, so that a later epoch of the same producer means
-that the earlier transaction is over; since transaction.version 2 its own end already raises the epoch by one.
+Two rules of Kafka are enough. Producer id and epoch are compared and set: a commit with another epoch or producer
+changes nothing. And an id has one transaction at a time, so that a later epoch of the same producer means that the
+earlier transaction is over; since transaction.version 2 its own end already raises the epoch by one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from offsetwise.transactions.reasons import MISSING, UNSEARCHED
 from offsetwise.transactions.timing import deadline, left_ms
 
 _OFFERED: Final = (Decision.COMMIT, Decision.ABORT, Decision.WAIT, Decision.UNEXPLAINED, Decision.NOT_NEWEST)
-"""What a job that still runs takes back, because it decides itself."""
+"""Decisions that a running job overrides with LIVE, because it decides itself."""
 _STATES: Final = frozenset(TransactionState)
 
 
@@ -50,14 +50,14 @@ def decide(
     """Decide about every transaction that a checkpoint holds, or that a sink of its job has on the cluster.
 
     Args:
-        pending: What the checkpoint holds.
-        first: One look at the cluster.
-        second: A later one, which decides; the first only shows what moved.
-        search: What the logs show of transactions that coordinators no longer describe; None where nobody searched.
-        elsewhere: A sentence that says why the sink writes to another cluster than this one; None where nothing does.
+        pending: The transactions of the checkpoint.
+        first: The earlier observation of the cluster, which only shows what moved.
+        second: The later one, which decides.
+        search: The logs of transactions that coordinators no longer describe; None if they were not searched.
+        elsewhere: A sentence why the sink writes to another cluster than this one; None if nothing shows that.
 
     Returns:
-        One for each id, producer id and epoch, by id; then what only partitions know.
+        One for each id, producer id and epoch, sorted by id; then those that only partitions know.
     """
     rows = [*_all_held(pending, second, search), *_all_others(pending, second)]
     rows.sort(key=_order)
@@ -123,7 +123,7 @@ def _all_others(pending: HeldTransactions, observation: TransactionLook) -> Iter
             if any(transaction.producer_id is None or _is_of(transaction, answer, pending) for transaction in holding):
                 continue
         elif holding or listed is None:
-            continue  # the held one says why there is no answer
+            continue  # the row of the held one has the reason
         if not own and not holding:
             if transactional_id.startswith(pending.prefixes) and listed is not None:
                 yield _row(
@@ -147,11 +147,11 @@ def _all_others(pending: HeldTransactions, observation: TransactionLook) -> Iter
 
 
 def _superseded(pending: HeldTransactions, observation: TransactionLook) -> frozenset[str]:
-    """Return the ids, open and not held, that a newer checkpoint may hold which nobody could look for.
+    """Return the ids, open and not held, that a newer checkpoint may hold which could not be searched for.
 
-    A sink's subtask begins its next transaction as a checkpoint passes it: with a higher number, or where names are
-    used again under another name, which stays empty or open until the checkpoint after is complete. So what has no
-    later one of its subtask is held by no checkpoint that was completed since.
+    A sink's subtask begins its next transaction when a checkpoint passes it: with a higher number, or if names are
+    pooled under another name, which stays empty or open until the next checkpoint is complete. So an id without a later
+    one of its subtask is held by no checkpoint that was completed since.
     """
     if pending.searched or pending.newer is not None:
         return frozenset()
@@ -179,13 +179,13 @@ def _superseded(pending: HeldTransactions, observation: TransactionLook) -> froz
 def _other(
     listed: ListedTransaction | None, answer: Answer | None, number: int | None, pending: HeldTransactions
 ) -> Decided | None:
-    """Decide about one of this job that is not held; `number` is None where names are used again.
+    """Decide about a transaction of this job that is not held; `number` is None if names are pooled.
 
     Returns:
-        None for one that has gone meanwhile.
+        None for one that has disappeared meanwhile.
     """
     match answer:
-        case None if listed is not None:  # most of them: they are over, and nobody was asked about them
+        case None if listed is not None:  # most of them: they are over, and were not described
             state = listed.state
         case Described():
             state = answer.state
@@ -304,7 +304,6 @@ def _hanging(write: OpenWrite, *, sees_all: bool | None, is_pending: bool) -> Si
 
 
 def _is_now(transaction: Transaction, answer: Answer) -> bool:
-    """Return whether what the coordinator describes has exactly the producer and the epoch that are held."""
     return isinstance(answer, Described) and (answer.producer_id, answer.epoch) == (
         transaction.producer_id,
         transaction.epoch,

@@ -20,7 +20,7 @@ class Decision(StrEnum):
     """Held, and aborted: its records are lost."""
     UNKNOWN = "UNKNOWN"
     FOREIGN = "FOREIGN"
-    """Held by an id that another producer has now."""
+    """Held with an id that another producer has now."""
     WAIT = "WAIT"
     """The broker is ending it."""
     LIVE = "LIVE"
@@ -41,7 +41,7 @@ class Decision(StrEnum):
 Decided: TypeAlias = tuple[Decision, str]
 """With its reason."""
 CLOSED: Final = (Decision.NOTHING, Decision.SETTLED, Decision.OTHER_JOB)
-"""Nothing is open with these."""
+"""Decisions about transactions that are not open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,32 +51,32 @@ class SinkTransaction:
     transactional_id: str | None
     """None for one that only a partition knows."""
     producer_id: Count | None
-    """None where only its name is held."""
+    """None if only its name is held."""
     epoch: int | None
-    """None where the broker was not asked for it, because nothing depends on it."""
+    """None if it was not read, because nothing depends on it."""
     held: bool
     """Whether the checkpoint holds it."""
     held_state: str | None
-    """As the checkpoint has it; None of one that is not held."""
+    """The state in the checkpoint; None if it is not held."""
     broker_state: str | None
-    """Of its id now, in Kafka's word; None where there is no such id, or no answer."""
+    """Kafka's state of its id now; None if there is no such id, or no answer."""
     left_ms: Count | None
-    """Until the broker aborts it, negative once that is due; None where it is not open or has no time-out."""
+    """Milliseconds until the broker aborts it, negative once that is due; None if it is not open or has no time-out."""
     decision: Decision
     reason: str
-    """A sentence or more."""
+    """One sentence or more."""
     deadline: Time | None = None
-    """When the broker aborts it, by the broker's clock; as `left_ms`."""
+    """When the broker aborts it, by the broker's clock; None likewise."""
     partitions: tuple[OpenPartition, ...] = ()
-    """What it holds open, as far as the user may see it; of one that is over, where the logs have it."""
+    """The partitions that it holds open, as far as the user may see them; if it is over, those in the logs."""
     coordinator_epoch: int | None = None
-    """Of one that hangs, as its partition's leader has it."""
+    """For a hanging one, as its partition's leader has it."""
     newer_may_hold: bool = False
-    """Whether it is to be aborted, and a newer checkpoint, which could not be looked for, may hold it."""
+    """Whether it is to be aborted, and a newer checkpoint, which could not be searched for, may hold it."""
 
     @property
     def as_required(self) -> SeenTransaction:
-        """What a plan requires to be still so."""
+        """The state that a plan requires to be unchanged."""
         return SeenTransaction(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,

@@ -1,7 +1,7 @@
-"""Whether a transaction that was to be ended is: by its coordinator, and by the logs of its partitions.
+"""Check that a transaction has ended as planned: by its coordinator, and by the logs of its partitions.
 
-The coordinator alone is not believed. An abort with version 5 of EndTxn is answered without an error for a transaction
-that is committed already, and the coordinator then says that it is aborted, though its records stay visible.
+The coordinator alone is not enough. An abort with version 5 of EndTxn succeeds for a transaction that is already
+committed, and the coordinator then reports it as aborted, although its records stay visible.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class TransactionPlace:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTransaction:
     last_stable_offset: int | None
-    """Where read_committed readers stop; None where the leader did not say."""
+    """Where read_committed readers stop; None if the leader did not answer."""
     held_open: bool | None = None
-    """Whether the leader has exactly it open; None where it did not say."""
+    """Whether the leader has exactly this transaction open; None if it did not answer."""
     visible: bool | None = None
-    """Whether a read_committed reader is given its first record; None where that cannot be told."""
+    """Whether a read_committed reader gets its first record; None if that is unknown."""
     records: int | None = None
-    """How many records it holds, where they were counted and that took no more than was allowed."""
+    """How many records it holds, if they were counted within the limit."""
     problem: str = ""
-    """Why it cannot be told: a clause."""
+    """Why it is unknown, as a clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Ends:
 
 
 def places_of(planned: PlannedTransaction) -> tuple[TransactionPlace, ...]:
-    """Return the places at which a transaction has written; elsewhere its end cannot be seen in a log."""
+    """Return where a transaction has written; elsewhere its end cannot be seen in a log."""
     return tuple(
         TransactionPlace(at.topic_partition, planned.producer_id, at.start_offset)
         for at in planned.partitions
@@ -59,7 +59,7 @@ def places_of(planned: PlannedTransaction) -> tuple[TransactionPlace, ...]:
 
 
 def is_open(planned: PlannedTransaction, answer: Answer | None) -> bool:
-    """Return whether exactly this transaction is open: then alone a request to end it is sent."""
+    """Return whether exactly this transaction is open: only then a request to end it is sent."""
     return (
         isinstance(answer, Described)
         and answer.state == TransactionState.ONGOING
@@ -68,7 +68,7 @@ def is_open(planned: PlannedTransaction, answer: Answer | None) -> bool:
 
 
 def is_over(planned: PlannedTransaction, answer: Answer | None) -> bool:
-    """Return whether the coordinator says that it is ended as planned. Its end may raise the epoch by one."""
+    """Return whether the coordinator reports it as ended as planned. Its end may raise the epoch by one."""
     its = _its(planned, answer)
     return its is not None and its.state == _OVER[planned.decision]
 
@@ -81,15 +81,15 @@ def is_ending(planned: PlannedTransaction, answer: Answer | None) -> bool:
 def judge(
     planned: PlannedTransaction, answer: Answer | None, logs: Mapping[TransactionPlace, ShownTransaction]
 ) -> tuple[Turnout, str]:
-    """Hold a transaction that was ended against its coordinator and its logs.
+    """Compare a transaction that was ended with its coordinator and its logs.
 
     Args:
-        planned: What was planned.
-        answer: What its coordinator says now; None of one that hung.
-        logs: What is seen from each place on.
+        planned: The planned end.
+        answer: The coordinator's current answer; None for a hanging one.
+        logs: The logs from each start offset on.
 
     Returns:
-        The logs decide, as long as the coordinator does not say otherwise; and a sentence.
+        The result, by the logs unless the coordinator contradicts them; and a sentence.
     """
     name, done = planned.name, "committed" if planned.decision is Settlement.COMMIT else "aborted"
     if is_open(planned, answer):

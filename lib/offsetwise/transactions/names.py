@@ -13,15 +13,15 @@ class SinkName:
     prefix: str
     subtask: int
     number: int
-    """INCREMENTING: the checkpoint that the transaction ends with. POOLING: the smallest number that was free."""
+    """INCREMENTING: the checkpoint that the transaction ends with. POOLING: the smallest free number."""
 
 
-@lru_cache(maxsize=1 << 17)  # a job's ids of a week are asked for by every rule of a decision, and there are many
+@lru_cache(maxsize=1 << 17)  # a week of ids is parsed again by every rule
 def parse(transactional_id: str) -> SinkName | None:
-    """Read a transactional id from the right, because a prefix may have dashes and digits itself.
+    """Parse a transactional id from the right, because a prefix may contain dashes and digits.
 
     Returns:
-        Its parts; None where a KafkaSink cannot have made it.
+        Its parts; None if a KafkaSink cannot have created it.
 
     >>> parse("orders-eu-0-12")
     SinkName(prefix='orders-eu', subtask=0, number=12)

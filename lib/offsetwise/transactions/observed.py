@@ -12,7 +12,7 @@ from offsetwise.transactions.names import parse
 NO_TIMEOUT_MS: Final = 2**31 - 1
 """The time-out of a transaction that was begun for two-phase commit: the broker never aborts it."""
 PROBE: Final = "-offsetwise-0-0"
-"""Behind a prefix it makes an id that nobody has, which tells whether ids of the prefix may be described."""
+"""A suffix for an unused id, to check whether ids with a prefix may be described."""
 
 
 class TransactionState(StrEnum):
@@ -43,11 +43,11 @@ class Missing(StrEnum):
     DENIED = "denied"
     """The user may not describe it (error 53)."""
     UNAVAILABLE = "unavailable"
-    """There was no coordinator to ask, or it did not answer until the deadline."""
+    """There was no coordinator, or it did not answer in time."""
     NOT_ASKED = "not asked"
-    """The cluster has no `__transaction_state`, which the question would have created."""
+    """The cluster has no `__transaction_state`, which the request would have created."""
     UNSUPPORTED = "unsupported"
-    """The brokers are too old for the question."""
+    """The brokers are too old for the request."""
 
 
 class UnsupportedBrokerError(Exception):
@@ -71,12 +71,12 @@ class Described:
     state: str
     timeout_ms: int
     start_ms: TimeMs | None
-    """When its newest transaction began, by the broker's clock; None where it never had one."""
+    """When its newest transaction began, by the broker's clock; None if it never had one."""
     partitions: tuple[TopicPartition, ...] = ()
-    """Those of the open transaction that the user may see."""
+    """The partitions of the open transaction that the user may see."""
 
     def __post_init__(self) -> None:
-        """Refuse what no broker says: Kafka's protocol has 32 bits for it."""
+        """Raise for values that no broker returns: Kafka's protocol has 32 bits for them."""
         if not -NO_TIMEOUT_MS <= self.timeout_ms <= NO_TIMEOUT_MS:
             raise ValueError(f"expected at most {NO_TIMEOUT_MS} as timeout_ms, found {self.timeout_ms}")
 
@@ -95,9 +95,9 @@ class OpenWrite:
     """The first record of the transaction there, which read_committed readers do not pass."""
     last_sequence: int
     last_timestamp_ms: Count
-    """Of the newest record, as its producer dated it; -1 without one."""
+    """The producer's timestamp of the newest record; -1 without one."""
     coordinator_epoch: int = -1
-    """Of the coordinator that last ended a transaction of the producer there; -1 where none has."""
+    """The epoch of the coordinator that last ended a transaction of the producer there; -1 if none has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +111,11 @@ class LoggedTransaction(OfPartition):
     start_offset: Offset
     """Its first record there."""
     records: Count
-    """How many it has there."""
+    """How many records it has there."""
     last_timestamp_ms: int
-    """Of its newest record there, as its producer dated it; -1 where it did not."""
+    """The producer's timestamp of its newest record there; -1 without one."""
     committed: bool | None
-    """As the control record says; None where none follows in what was read."""
+    """According to the control record; None if none follows in what was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +123,10 @@ class LogSearch:
     """What a search of the sink's logs for transactions that their coordinator no longer describes has shown."""
 
     topics: tuple[str, ...]
-    """Those that were searched, sorted."""
+    """The searched topics, sorted."""
     transactions: tuple[LoggedTransaction, ...] = ()
     unread: tuple[str, ...] = ()
-    """What of the logs was not read, each a clause."""
+    """The parts of the logs that were not read, each a clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,18 +134,18 @@ class TransactionLook:
     """What a cluster said at one moment."""
 
     taken_ms: TimeMs
-    """When it was asked, by the clock of this machine."""
+    """When it was read, by the clock of this machine."""
     listed: Mapping[str, ListedTransaction] = field(default_factory=dict)
     """By transactional id, those that the user may see."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
-    """By transactional id, of those that were asked about."""
+    """By transactional id, of those that were described."""
     writes: tuple[OpenWrite, ...] = ()
     sees_all: bool | None = None
-    """Whether the user may describe every transactional id; None where nobody was asked, or no coordinator said."""
+    """Whether the user may describe every transactional id; None if no coordinator was asked, or answered."""
     unlisted: bool | None = None
-    """True where a broker did not list the transactions that it coordinates; else None."""
+    """True if a broker did not list the transactions that it coordinates; else None."""
     silent: tuple[TopicPartition, ...] = ()
-    """The sink's partitions whose leader did not say what it has open."""
+    """The sink's partitions whose leader did not return its open transactions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,19 +153,19 @@ class HeldTransactions:
     checkpoint_id: int
     """The number of the checkpoint."""
     written_ms: int | None
-    """When it was written; None where the file system tells no times."""
+    """When it was written; None if the file system has no times."""
     prefixes: tuple[str, ...]
-    """Of the transactional ids of its sinks."""
+    """The transactional id prefixes of its sinks."""
     transactions: tuple[Transaction, ...] = ()
     pooled: tuple[str, ...] = ()
-    """The prefixes whose names are used again (POOLING), as the writers' states say, also where nothing is held."""
+    """The prefixes whose names are reused (POOLING), by the writers' states, even if nothing is held."""
     newer: int | None = None
-    """The newest retained checkpoint of the job, where this one is not."""
+    """The newest retained checkpoint of the job, if it is not this one."""
     searched: bool = False
-    """Whether the job's folder of retained checkpoints was looked through, so that without `newer` there is none."""
+    """Whether the job's folder of retained checkpoints was searched, so that without `newer` there is none."""
 
     def strategies(self) -> Mapping[str, NamingStrategy | None]:
-        """Return the strategy of each prefix; None where the checkpoint does not say."""
+        """Return the strategy of each prefix; None if the checkpoint does not record it."""
         results: dict[str, NamingStrategy | None] = dict.fromkeys(self.prefixes)
         for transaction in self.transactions:
             name = parse(transaction.transactional_id)
@@ -174,11 +174,10 @@ class HeldTransactions:
         return results | dict.fromkeys(self.pooled, NamingStrategy.POOLING)
 
     def written_before(self, at_ms: int | None) -> bool:
-        """Return whether the checkpoint was written before a time; False where one of both is not known."""
         return at_ms is not None and self.written_ms is not None and at_ms > self.written_ms
 
     def own(self, names: Iterable[str]) -> list[str]:
-        """Return, of some transactional ids, those held and those that a sink of this job makes."""
+        """Return those of the transactional ids that are held or belong to a sink of this job."""
         pending_ids, prefixes = {transaction.transactional_id for transaction in self.transactions}, set(self.prefixes)
         return [
             name
@@ -188,7 +187,7 @@ class HeldTransactions:
 
 
 def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
-    """Return what several checkpoints hold as one, so that one look answers for all of them."""
+    """Return the transactions of several checkpoints as one, so that one observation answers for all of them."""
     observations = tuple(many)
     times = [transactions.written_ms for transactions in observations]
     return HeldTransactions(
@@ -201,9 +200,9 @@ def together(many: Iterable[HeldTransactions]) -> HeldTransactions:
 
 
 def is_past(transaction: Transaction, answer: Answer | None) -> bool:
-    """Return whether a transaction that a checkpoint holds was open before, by what its coordinator describes now.
+    """Return whether a held transaction is over, by what its coordinator describes now.
 
-    Then the logs are searched: the coordinator keeps the newest transaction of an id, and is not believed alone.
+    Then the logs are searched: the coordinator keeps only the newest transaction of an id, and is not trusted alone.
     """
     if not isinstance(answer, Described) or answer.producer_id != transaction.producer_id or transaction.epoch is None:
         return False
@@ -215,7 +214,7 @@ def is_past(transaction: Transaction, answer: Answer | None) -> bool:
 
 
 def to_search(pending: HeldTransactions, answers: Mapping[str, Answer]) -> frozenset[tuple[int, int]]:
-    """Return producer id and epoch of each transaction whose end is looked for in the logs."""
+    """Return producer id and epoch of each transaction whose end is searched for in the logs."""
     return frozenset(
         (transaction.producer_id, transaction.epoch)
         for transaction in pending.transactions
@@ -226,9 +225,9 @@ def to_search(pending: HeldTransactions, answers: Mapping[str, Answer]) -> froze
 
 
 def to_describe(pending: HeldTransactions, listed: Mapping[str, ListedTransaction]) -> frozenset[str]:
-    """Return the ids whose epoch and times decide: those held, and those of this job that are not over.
+    """Return the ids whose epoch and times matter: those held, and those of this job that are not over.
 
-    What is over is decided by the list alone where names are used once, so that a job's many old ids cost nothing.
+    If names are used once, the list alone decides about those that are over, so that a job's many old ids cost nothing.
     """
     strategies = pending.strategies()
     transactional_ids = {transaction.transactional_id for transaction in pending.transactions}

@@ -1,4 +1,4 @@
-"""What is to become of a transaction that a checkpoint holds: by its coordinator, and once it is over by the logs."""
+"""Decide about a transaction that a checkpoint holds: by its coordinator, and once it is over by the logs."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def decide_pending(
 
     Args:
         transaction: The transaction.
-        answer: What the coordinator says of its id.
-        pending: What the checkpoint holds.
-        observation: What else the cluster said.
-        search: What the logs show; None where they were not searched.
+        answer: The coordinator's answer about its id.
+        pending: The transactions of the checkpoint.
+        observation: The whole observation of the cluster.
+        search: The search of the logs; None if they were not searched.
     """
     decision, reason = _by_coordinator(transaction, answer, pending)
     if not isinstance(answer, Described) or not is_past(transaction, answer):
@@ -85,7 +85,7 @@ def _unsearched(decision: Decision, search: LogSearch | None) -> str:
 def _by_logs(
     transaction: Transaction, answer: Described, pending: HeldTransactions, search: LogSearch | None
 ) -> TransactionVerdict | None:
-    """Decide by the control records of exactly its producer and epoch; None where the logs show none."""
+    """Decide by the control records of exactly its producer and epoch; None if the logs show none."""
     shown = [
         at
         for at in (() if search is None else search.transactions)
@@ -151,7 +151,7 @@ def _described(transaction: Transaction, epoch: int, answer: Described, pending:
             "to another cluster."
         )
     later = answer.epoch - epoch
-    # At the end of a transaction the epoch may rise by one; what began after the checkpoint is another transaction.
+    # The end of a transaction may raise the epoch by one; a transaction that began after the checkpoint is another one.
     same = later <= 1 and not pending.written_before(answer.start_ms)
     match answer.state:
         case TransactionState.ONGOING if later == 0 and pending.written_before(answer.start_ms):

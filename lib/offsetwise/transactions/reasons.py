@@ -44,7 +44,7 @@ def begun_since(answer: Described) -> str:
 
 
 def written_since(at_ms: int) -> str:
-    """State that the records in the log with a held producer and epoch were written after the checkpoint."""
+    """Return the reason that records with a held producer and epoch were written after the checkpoint."""
     return (
         f"The log has records of its producer and epoch that are dated {utc(at_ms)}, after the checkpoint was written: "
         "they are another transaction's, as on a cluster with equal ids, or the file is dated earlier than it was "
@@ -53,7 +53,7 @@ def written_since(at_ms: int) -> str:
 
 
 def records_told(partitions: Sequence[OpenPartition], *, whole: bool) -> str:
-    """Count the records that logs have of a transaction, and say where; at least these unless they were read whole."""
+    """Return a sentence on the records of a transaction in the logs; "at least" unless `whole`."""
     count = sum(at.records or 0 for at in partitions)
     names = list(dict.fromkeys(str(at.topic_partition) for at in partitions))
     more = f" and {many(len(names) - _SHOWN, 'more partition')}" if len(names) > _SHOWN else ""

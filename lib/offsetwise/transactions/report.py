@@ -20,7 +20,7 @@ class LogEnds(OfPartition):
     topic: str
     partition: int
     last_stable_offset: Offset | None
-    """Where read_committed readers stop; None where the leader did not say."""
+    """Where read_committed readers stop; None if the leader did not answer."""
     log_end_offset: Count | None
 
 
@@ -35,15 +35,15 @@ class LookPair:
     second: TransactionLook
     partitions: tuple[LogEnds, ...] = ()
     problems: tuple[str, ...] = ()
-    """What could not be asked, each a sentence."""
+    """What could not be read, a sentence each."""
     end_txn_version: int | None = None
-    """The highest version of EndTxn that the brokers take; None where they did not say."""
+    """The highest version of EndTxn that the brokers take; None if they did not answer."""
     search: LogSearch | None = None
-    """Of the sink's logs, after the second look; None where nothing was searched for, or no topic is known."""
+    """Of the sink's logs, after the second observation; None if nothing was searched for, or no topic is known."""
 
     @property
     def taken_at(self) -> Time:
-        """When the second look began, which decides."""
+        """When the second observation began, which decides."""
         return time_of(datetime.fromtimestamp(self.second.taken_ms / 1000, UTC))
 
 
@@ -52,36 +52,36 @@ class SinkTransactions:
     """What a checkpoint's sinks have left on their cluster, and what is to become of it."""
 
     taken_at: Time
-    """When the look began that decides."""
+    """When the deciding observation began."""
     cluster_id: str | None
     complete: bool
-    """Whether everything could be asked: False where rights, or a coordinator, were missing."""
+    """Whether everything could be read: False if rights, or a coordinator, were missing."""
     transactions: tuple[SinkTransaction, ...]
     partitions: tuple[LogEnds, ...] = ()
-    """Of the topics that open transactions name, and those asked for."""
+    """Of the topics that open transactions name, and the requested ones."""
     problems: tuple[str, ...] = ()
-    """Why it is not complete, each a sentence."""
+    """Why it is not complete, a sentence each."""
     findings: tuple[Finding, ...] = ()
     """What is worth knowing before the job starts again."""
     upgrade: Upgrade | None = None
-    """What stands between the job and two-phase commit; None where nobody asked for that."""
+    """The steps between the job and two-phase commit; None if they were not requested."""
     end_txn_version: int | None = None
-    """The highest version of EndTxn that the brokers take: 5 since Kafka 4.0. None where they did not say."""
+    """The highest version of EndTxn that the brokers take: 5 since Kafka 4.0. None if they did not answer."""
 
     @property
     def topics_of_ends(self) -> tuple[str, ...]:
-        """The topics, sorted, whose logs have shown that what is held is committed; to be searched again for that."""
+        """The topics, sorted, whose logs have shown that held transactions are committed, to search them again."""
         settled = (row for row in self.transactions if row.decision is Decision.SETTLED)
         return tuple(sorted({at.topic for row in settled for at in row.partitions}))
 
     @property
     def open(self) -> tuple[SinkTransaction, ...]:
-        """Those that somebody or something must still end, or that speak against a start."""
+        """The transactions that must still be ended, or that are objections to a start."""
         return tuple(transaction for transaction in self.transactions if transaction.decision not in CLOSED)
 
     @property
     def counts(self) -> Mapping[Decision, int]:
-        """How many of each decision, most pressing first as the decisions are defined."""
+        """The number of each decision, most pressing first as the decisions are defined."""
         decisions = [transaction.decision for transaction in self.transactions]
         return {decision: decisions.count(decision) for decision in Decision if decision in decisions}
 
@@ -90,7 +90,7 @@ class SinkTransactions:
 class SinkAnswer:
     transactions: tuple[SinkTransaction, ...]
     timeout_ms: int | None
-    """The longest time-out of the job's transactions there; None where none was seen."""
+    """The longest time-out of the job's transactions there; None if none was seen."""
 
 
 def report(pending: HeldTransactions, observations: LookPair, *, elsewhere: str | None = None) -> SinkTransactions:

@@ -1,4 +1,4 @@
-"""What the cluster of a job's sinks said, as it is kept in a file: from it is decided again, without a cluster."""
+"""A snapshot of the cluster of a job's sinks in a file, from which transactions are decided without a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HeldRecords:
     producer_id: Count
     start_offset: Offset
     records: Count | None
-    """None where they were too many to be counted, or could not be."""
+    """None if there were too many to count, or they could not be counted."""
 
     @property
     def start(self) -> TransactionPlace:
@@ -34,17 +34,17 @@ class SinkSnapshot:
     """What one cluster said of the transactions of sinks, and what its brokers are set to."""
 
     name: str
-    """What the migration file calls the cluster."""
+    """The name of the cluster in the migration file."""
     looks: LookPair
     topics: tuple[str, ...] = ()
-    """Those that were looked at beside those that open transactions name."""
+    """Topics that were searched besides those that open transactions name."""
     facts: tuple[TransactionFacts, ...] = ()
-    """Of this cluster, and of those that the sinks move to; what is not there is not known."""
+    """Of this cluster, and of those that the sinks move to; missing ones are unknown."""
     records: tuple[HeldRecords, ...] = ()
-    """Of open transactions, where they were counted."""
+    """Of open transactions, if they were counted."""
 
     def looks_of(self, pending: HeldTransactions) -> LookPair:
-        """Return what concerns the sinks of one checkpoint: others of the same snapshot may write to other topics."""
+        """Return the part about the sinks of one checkpoint: others of the same snapshot may write to other topics."""
         both = self.looks.first, self.looks.second
         described = (observation.answers[name] for observation in both for name in pending.own(observation.answers))
         topics = {at.topic for answer in described if isinstance(answer, Described) for at in answer.partitions}
@@ -57,9 +57,8 @@ class SinkSnapshot:
         return replace(self.looks, first=first, second=second, partitions=ends)
 
     def facts_of(self, name: str) -> TransactionFacts:
-        """Return what a cluster is set to, by what the migration file calls it."""
+        """Return the settings of a cluster, by its name in the migration file."""
         return next((fact for fact in self.facts if fact.name == name), TransactionFacts(name=name, brokers=()))
 
     def counts(self) -> Mapping[TransactionPlace, int | None]:
-        """Return how many records transactions hold, by where they begin."""
         return {record.start: record.records for record in self.records}

@@ -9,25 +9,24 @@ from offsetwise.transactions.observed import NO_TIMEOUT_MS, Answer, Described, T
 from offsetwise.wording import duration
 
 CLEANUP_MS: Final = 10_000
-"""How much later than its time-out a transaction may be aborted: brokers look every so often
+"""How much later than its time-out a transaction may be aborted: the interval of the brokers' checks
 (`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
 SOON_MS: Final = 900_000
 DEFAULT_TIMEOUT_MS: Final = 3_600_000
-"""What KafkaSink gives its producer as `transaction.timeout.ms` where the job sets none."""
+"""KafkaSink's default for `transaction.timeout.ms` of its producer."""
 PREPARED: Final = "FLIP-319"
-"""The schema of committables whose transactions the broker has prepared (KIP-939): they do not run out."""
+"""The schema of committables whose transactions the broker has prepared (KIP-939): they do not time out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeout:
     stated_ms: int | None
-    """As the migration file states it, for the job that is to start."""
+    """The value in the migration file, for the job that is to start."""
     seen_ms: int | None = None
-    """As the coordinators have it of the job's transactions; None where nothing was seen of them."""
+    """The value of the job's transactions at the coordinators; None if there are none."""
 
     @property
     def ms(self) -> int:
-        """What counts: what is stated, else what was seen, else KafkaSink's default."""
         return self.stated_ms or self.seen_ms or DEFAULT_TIMEOUT_MS
 
     @property
@@ -39,20 +38,20 @@ class Timeout:
 
 
 def seen_timeout_ms(answers: Iterable[Answer]) -> int | None:
-    """Return the longest time-out of some transactions, as their coordinators have it; None where none has one."""
+    """Return the longest time-out of some transactions at their coordinators; None if none has one."""
     known = (answer.timeout_ms for answer in answers if isinstance(answer, Described))
     return max((timeout_ms for timeout_ms in known if timeout_ms != NO_TIMEOUT_MS), default=None)
 
 
 def left_ms(answer: Answer, now_ms: int) -> int | None:
-    """Return the time until an open transaction times out; negative once it has.
+    """Return the time until an open transaction times out, in ms; negative once it has.
 
     Args:
-        answer: What the coordinator says.
-        now_ms: The time now.
+        answer: The coordinator's answer.
+        now_ms: The current time, epoch ms.
 
     Returns:
-        None where nothing is open, or the transaction has no time-out.
+        None if nothing is open, or the transaction has no time-out.
 
     >>> begun = Described(producer_id=1, epoch=0, state="Ongoing", timeout_ms=60_000, start_ms=1_000)
     >>> left_ms(begun, 11_000)
@@ -64,7 +63,7 @@ def left_ms(answer: Answer, now_ms: int) -> int | None:
 
 
 def deadline(answer: Described, now_ms: int) -> str:
-    """Describe in a sentence when the broker aborts an open transaction, where that is soon or never."""
+    """Return a sentence about when the broker aborts an open transaction, if that is soon or never."""
     remaining = left_ms(answer, now_ms)
     later = f"up to {duration(CLEANUP_MS)} later"
     if remaining is None:
@@ -75,7 +74,7 @@ def deadline(answer: Described, now_ms: int) -> str:
 
 
 def intervals_ms(written: Mapping[int, int | None]) -> list[int]:
-    """Return the times between checkpoints of a job that follow each other by number, in the order of the numbers.
+    """Return the times between consecutive checkpoints of a job, in the order of their numbers, in ms.
 
     Args:
         written: When each was written, epoch ms, by its number.

@@ -1,4 +1,4 @@
-"""What stands between a job and prepared transactions that outlive their producer (KIP-939, Flink's FLIP-319). Pure."""
+"""The steps between a job and prepared transactions that outlive their producer (KIP-939, Flink's FLIP-319). Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TWO_PHASE: Final = "transaction.two.phase.commit.enable"
 UNSTABLE: Final = "unstable.api.versions.enable"
 MAX_TIMEOUT: Final = "transaction.max.timeout.ms"
 READ: Final = (TWO_PHASE, UNSTABLE, MAX_TIMEOUT)
-"""The brokers' settings that count."""
+"""The relevant settings of brokers."""
 _NEEDED: Final = 6
 """The version of InitProducerId that can begin a transaction for two-phase commit, and keep a prepared one."""
 _ALL, _WRITE, _TWO_PHASE_COMMIT = 2, 4, 15
@@ -37,9 +37,9 @@ class Broker:
     apis: frozenset[tuple[int, int, int]]
     """(number of a request, lowest, highest version) that it takes. Equal for brokers of one release."""
     init_producer_id: int | None
-    """The highest version of InitProducerId that it takes; None where it takes none."""
+    """The highest version of InitProducerId that it takes; None if it takes none."""
     config: Mapping[str, str] = field(default_factory=dict)
-    """Of `READ`, what the user may see."""
+    """The settings in `READ` that the user may see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,9 @@ class AclGrant:
 
     principal: str
     name: str
-    """Of the ids, or their beginning; `*` for all."""
+    """The transactional id, or its prefix; `*` for all."""
     pattern: int
-    """3 for exactly this name, 4 for what begins with it."""
+    """3 for exactly this name, 4 for a prefix."""
     operation: int
     allowed: bool
 
@@ -60,18 +60,18 @@ class TransactionFacts:
     """What a cluster says of two-phase commit."""
 
     name: str
-    """What the migration file calls it."""
+    """The name in the migration file."""
     brokers: tuple[Broker, ...]
-    """Those that answered."""
+    """The brokers that answered."""
     silent: tuple[int, ...] = ()
     """The ids of those that did not."""
     authorizer: bool | None = None
-    """Whether it asks for rights at all; None where the user may not know."""
+    """Whether it has an authorizer; None if the user may not know."""
     grants: tuple[AclGrant, ...] = ()
 
     @property
     def max_timeout_ms(self) -> int | None:
-        """The longest time-out of a transaction that every broker takes; None where one did not say."""
+        """The longest time-out of a transaction that every broker takes; None if a broker did not answer."""
         stated = [whole_number(broker.config.get(MAX_TIMEOUT, "")) for broker in self.brokers]
         known = [timeout_ms for timeout_ms in stated if timeout_ms is not None]
         return min(known) if known and len(known) == len(stated) and not self.silent else None
@@ -83,9 +83,9 @@ class Upgrade:
 
     steps: tuple[GateCheck, ...]
     blocked_by: str | None
-    """The first step that cannot be gone; None where none is known to block."""
+    """The first step that cannot be taken; None if none is known to block."""
     until_then: tuple[str, ...]
-    """What protects the job's transactions meanwhile, each a sentence or more."""
+    """What protects the job's transactions meanwhile, each one sentence or more."""
     false_alarm: str = FALSE_ALARM
 
 
@@ -98,15 +98,15 @@ def judge(
     live: bool,
     damage: str | None,
 ) -> Upgrade:
-    """Judge the steps of FLIP-319 for a job.
+    """Evaluate the steps of FLIP-319 for a job.
 
     Args:
-        checkpoint: What it would be upgraded from.
+        checkpoint: The checkpoint to upgrade from.
         sink: The cluster that its sinks write to.
-        after: The one that they write to once the job has moved; the same where they stay.
-        timeout: How long its transactions live.
+        after: The cluster that they write to once the job has moved; the same if they stay.
+        timeout: The time-out of its transactions.
         live: Whether the job was seen to run.
-        damage: Why the checkpoint cannot be read whole; None where it can.
+        damage: Why the checkpoint cannot be read completely; None if it can.
     """
     prefixes = checkpoint.details.transactional_id_prefixes
     every = (sink,) if after == sink else (sink, after)
@@ -131,11 +131,11 @@ def judge(
 
 
 def timeout_refused(facts: TransactionFacts, timeout: Timeout) -> tuple[str, str] | None:
-    """Explain why a cluster refuses the time-out of a sink's producer, and what to do; None where nothing shows that.
+    """Return why a cluster rejects the time-out of a sink's producer, and the remedy; None if nothing shows that.
 
     Args:
         facts: The cluster that the sink will write to.
-        timeout: How long its transactions live.
+        timeout: The time-out of its transactions.
     """
     most, timeout_ms = facts.max_timeout_ms, timeout.ms
     if most is None or timeout_ms <= most:

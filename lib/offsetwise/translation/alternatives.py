@@ -1,4 +1,4 @@
-"""The two answers where records of others stand below the place: the lower bound and the counted cut. Pure."""
+"""The two positions to choose from if foreign records lie below the cut: the lower bound and the counted cut. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Alternative:
     name: str
     offset: AnyPosition
     replay: int
-    """Records read twice: at most so many at the lower bound, counted at the cut."""
+    """How many records are read twice: an upper bound at the lower bound, counted at the cut."""
     never_read: int
-    """Records of the new log that no record of the old one explains, and that the job would never read."""
+    """How many foreign records of the new log the job would never read."""
     price: str
-    """A sentence, without a full stop."""
+    """A sentence without a full stop."""
 
     @property
     def reason(self) -> str:
@@ -25,11 +25,11 @@ class Alternative:
 
 
 def alternatives(row: PartitionComparison) -> tuple[Alternative, ...]:
-    """Return the places to choose between in one partition, the lower one first; empty where there is no such choice.
+    """Return the positions to choose from in one partition, the lower one first; empty if there is no such choice.
 
-    A cut was counted so that every record of the old log from the position on has its copy at or above it, as far as
-    it has one. That settles the skips where both logs were read to their ends and no unread record lacks its copy: a
-    missing one could have it below. Then `ahead` counts what the cut repeats. The bounds say where both places are.
+    A cut is counted so that every record of the old log from the position on that has a copy has it at or above the
+    cut. That rules out skips if both logs were read to their ends and every unread record has a copy: a missing copy
+    could lie below. Then `ahead` counts what the cut repeats. The bounds are the two positions.
     """
     low, cut = row.bounds
     if row.exactness is not Exactness.BOUNDED or row.method is not Method.CONTENT or not row.counted:

@@ -1,4 +1,4 @@
-"""Which cluster a checkpoint's offsets belong to. A checkpoint does not say, so it is inferred, with its reason."""
+"""Infer, with a reason, the cluster that a checkpoint's offsets belong to, because a checkpoint does not name it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from offsetwise.translation.query import Query
 SHOWN = 3
 
 CLOCKS_APART_MS = 5 * 60_000
-"""How far the clocks of producers and of the job's driver may be apart. The record before the position of a job that
-keeps up is as old as its batch: seconds of difference must not tell its cluster."""
+"""The assumed maximum difference between the clocks of producers and of the job's driver. The record before the
+position of a job that keeps up is as old as its batch: differences of seconds must not decide about the cluster."""
 
 
 class RecordsBefore(NamedTuple):
-    """What the records before one position, and before the same number on the new cluster, say."""
+    """The records before one position, and before the same offset on the new cluster."""
 
     time_on_old: int | None = None
     """Timestamp of the record before the position on the old cluster."""
     time_on_new: int | None = None
-    """Timestamp of the record before the same number on the new cluster."""
+    """Timestamp of the record before the same offset on the new cluster."""
     same: bool = False
-    """Whether records proved that the same number is the same place on both clusters."""
+    """Whether records proved that the same offset is the same position on both clusters."""
 
 
 Records = Mapping[tuple[TopicPartition, AnyPosition | None], RecordsBefore]
@@ -40,17 +40,17 @@ def belongs_to(
     names: Mapping[Cluster, str],
     records: Records = UNREAD,
 ) -> BelongsTo:
-    """Infer the cluster from log ranges and, where records were read, from their identity and times.
+    """Infer the cluster from log ranges and, if records were read, from their identity and times.
 
-    A log's end never moves back, so a position past the end of a log was not read from it. Records that producers
-    stamped well after the batch was planned were not in that batch: all partitions have to say so, since a single
-    record may carry any time. Where every number is the same place on both clusters, nothing depends on the answer.
+    A log's end never falls, so a position above the end of a log was not read from it. Records with producer timestamps
+    well after the batch was planned were not in that batch: this must hold for all partitions, because a single record
+    may carry any time. If every offset is the same position on both clusters, nothing depends on the result.
 
     Args:
-        positions: Those of the restart, beside what both clusters hold under the topics' own names.
-        planned_at_ms: When the last batch was planned, by the driver's clock; None where it is not known.
-        names: What the clusters are called.
-        records: What their records say.
+        positions: The positions of the restart, with both logs of the topics' own names.
+        planned_at_ms: When the last batch was planned, by the driver's clock, epoch ms; None if unknown.
+        names: The names of the clusters.
+        records: What the records before the positions say.
     """
     stated = [position for position in positions if position.offset is not None and position.starts_at is None]
     if not stated:

@@ -1,12 +1,11 @@
-"""The counted cut: where a position lies on the new log, decided on the records themselves.
+"""The counted cut: the position on the new log, decided by the records themselves.
 
-One pure function, `decide`, run by Spark's workers on the windows of one partition and by
-the tests on logs in memory. It needs the standard library only.
+One pure function, `decide`, run by Spark's workers on the windows of one partition and by the tests on logs in memory.
+It needs the standard library only.
 
-The rule, and what it rests on, is `docs/how-it-proves.md`. In short: records are compared by
-identity and **counted**, because places alone mislead (duplicates, identical records, records
-of other writers). A place on the new log is right iff it skips no unread record that exists
-there, repeats no read one, and leaves no foreign record below.
+The rule and its assumptions are in `docs/how-it-proves.md`. In short: records are compared by identity and **counted**,
+because offsets alone mislead (duplicates, identical records, records of other writers). An offset on the new log is
+right iff it skips no unread record that exists there, repeats no read one, and leaves no foreign record below.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ def decide(
     Args:
         position: The next record to read on the old log.
         old: Records around the position, at the job's isolation level.
-        new: Records around the place looked for, at the same isolation level.
-        natives_excluded: Somebody stated that nobody but the mirror writes to the new topic.
+        new: Records around the expected position, at the same isolation level.
+        natives_excluded: The migration file states that only the mirror writes to the new topic.
         aborted: Identities of the old log's aborted records, for a job that does not read them.
-        last: The windows cannot grow: answer BOUNDED or UNKNOWN instead of asking for more.
-        chain: `anchors` of both windows, where they were paired for another position already.
-        totals: Of both windows, by stretch, as counted for other positions; a new one is added.
+        last: The windows cannot grow: return BOUNDED or UNKNOWN instead of asking for larger ones.
+        chain: `anchors` of both windows, if already paired for another position.
+        totals: The totals of both windows by stretch, as counted for other positions; a new one is added.
 
     Returns:
-        The cut; `exactness` is None where larger windows are needed (never with `last`).
+        The cut; `exactness` is None if larger windows are needed (never with `last`).
     """
     chain = anchors(old.identities, new.identities) if chain is None else chain
     split = bisect_left(old.offsets, position)
@@ -124,8 +123,8 @@ def anchors(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Pair]:
 
 def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], after: list[Pair]) -> WindowStretch | None:
     at_start, at_end = old.at_start and new.at_start, old.at_end and new.at_end
-    # The new log may begin with a copy of an unread record: retention took the place itself
-    # there. Nothing can then lie below it, whatever the old log holds further left.
+    # The new log may begin with a copy of an unread record, if retention removed the position itself there. Nothing can
+    # then lie below it, whatever the old log holds further left.
     begins_unread = new.at_start and bool(after) and after[0][1] == 0
     if at_start or begins_unread:
         old_from, new_from = 0, 0
@@ -134,8 +133,8 @@ def _stretch(old: LogWindow, new: LogWindow, split: int, before: list[Pair], aft
     else:
         return None
 
-    # The new log may end before the first unread record. If read records explain all it holds,
-    # the old log need not be read to its end.
+    # The new log may end before the first unread record. If read records explain all of it, the old log does not need
+    # to be read to its end.
     def all_read() -> bool:
         return not Counter(new.identities[new_from:]) - Counter(old.identities[old_from:split])
 
@@ -197,36 +196,35 @@ def _judge(observed: Cut, count: Count) -> Cut:
 
 
 def _choose_cut(count: Count, *, trimmed: bool) -> tuple[int, int]:
-    """Return the cut among the records of the new log, and how many below it have surely been read."""
+    """Return the cut as an index into the new records, and how many records below it have certainly been read."""
     here, known, unread = count.here, count.known, count.unread
     highest = cut = count.highest_without_skip()
-    # Records no source record explains stay ahead of the job: it reads them as new ones.
+    # Records that no old record explains stay above the cut: the job reads them as new ones.
     while cut and here[cut - 1] not in known:
         cut -= 1
     if not (count.natives_excluded and count.old.at_end):
         return cut, 0
-    # With no other writer, and the old log read to its end, an unexplained record is a copy whose original that has
-    # compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
+    # If nobody else writes, and the old log was read to its end, an unexplained record is a copy whose original has
+    # been compacted or expired since. Mirrors keep the order: what lies below a copy of a read record has been read.
     surely_read = next((j + 1 for j in reversed(range(cut)) if here[j] in count.read and here[j] not in unread), 0)
     all_seen = count.stretch.whole_right and not count.lost_after
-    # Only below a copy of an unread record: at the end lie copies of what the old log got since it was read.
+    # Only below a copy of an unread record: at the end are copies of records that the old log received since.
     ordered = highest < len(here) and count.position >= count.old.start and not count.unfound_before(here[highest])
     if ordered and (trimmed or all_seen):
-        # What is gone lay below the position: none of the unexplained records below the unread ones
-        # is one that the job has yet to read.
+        # The lost originals lay below the position: the job has read all unexplained records below the unread ones.
         return highest, highest
     return cut, surely_read
 
 
 def _weigh(judged: Cut, count: Count, cut: int, foreign: Sequence[int], *, trimmed: bool) -> Cut:
-    """Return how well a cut is known: what may lie elsewhere, or be read twice, makes bounds of it.
+    """Return how exact a cut is: unseen copies, and records that may be read twice, turn it into bounds.
 
     Args:
-        judged: The cut, as one that is proven.
-        count: What was counted.
-        cut: The cut among the records of the new log.
-        foreign: Those below it that no record of the old log explains.
-        trimmed: Whether the old log has lost all that was read.
+        judged: The cut, as if it were proven.
+        count: The counts.
+        cut: The cut as an index into the new records.
+        foreign: The indices of records below it that no record of the old log explains.
+        trimmed: Whether the old log has lost all read records.
     """
     replay, ahead = judged.replay, judged.ahead
     bounded = replace(judged, exactness=Exactness.BOUNDED)
@@ -252,17 +250,17 @@ def _weigh(judged: Cut, count: Count, cut: int, foreign: Sequence[int], *, trimm
         hi, again = count.highest(cut), count.replay_at_most(cut)
         bounded = replace(bounded, reason=Reason.COPIES_TO_COME, hi=hi, replay=again)
         return _behind_unexplained(bounded, count, cut) if count.went_back else bounded
-    # Records of other writers may stand anywhere below, and the job would never read them: their
-    # absence is either seen, by reading the whole log, or stated.
+    # Records of other writers may be anywhere below, and the job would never read them: their absence must be observed,
+    # by reading the whole log, or stated.
     settled = ahead.examined and (ahead.missing, ahead.duplicated, ahead.foreign) == (0, 0, 0)
     exact = settled and (count.natives_excluded or count.stretch.whole_left)
     return replace(judged, exactness=Exactness.EXACT if exact else Exactness.POSITION_EXACT)
 
 
 def _among_identical(bounded: Cut, count: Count, cut: int) -> Cut:
-    """Bound a cut where identical records lie on both sides of the position and their copies do not add up.
+    """Bound a cut if identical records lie on both sides of the position and their copies do not add up.
 
-    Some of the copies that stay ahead may be copies of read ones.
+    Some of the copies above the cut may be copies of read records.
     """
     least = {h: max(0, count.need[h] - count.read[h]) for h in count.vague}
     hi, at_most = count.highest(cut), count.replay_at_most(cut)
@@ -275,10 +273,10 @@ def _among_identical(bounded: Cut, count: Count, cut: int) -> Cut:
 
 
 def _among_unexplained(bounded: Cut, count: Count, cut: int, *, trimmed: bool) -> Cut:
-    """Bound a cut where the job may have read unexplained records.
+    """Bound a cut if the job may have read unexplained records.
 
-    They lie between the last copy of a read record and the first sure copy of an unread one, and the old log has lost
-    records there.
+    They lie between the last copy of a read record and the first certain copy of an unread one, and the old log has
+    lost records there.
     """
     hi = None if count.read_again(cut) else count.offset_of(count.until_sure(cut))
     reason = Reason.OLD_LOG_TRIMMED if trimmed else Reason.OLD_RECORDS_GONE
@@ -286,9 +284,9 @@ def _among_unexplained(bounded: Cut, count: Count, cut: int, *, trimmed: bool) -
 
 
 def _behind_unexplained(bounded: Cut, count: Count, cut: int) -> Cut:
-    """Let the place lie behind the unexplained records from the cut on, which the job may have read.
+    """Raise the upper bound above the unexplained records from the cut on, which the job may have read.
 
-    Of the old number, it is not known that it repeats none of them, unless it lies behind them, too.
+    Whether the old offset repeats some of them is unknown, unless it lies above them, too.
     """
     sure = count.offset_of(count.until_sure(cut))
     bounded = replace(bounded, hi=None if bounded.hi is None else max(bounded.hi, sure))
@@ -299,7 +297,7 @@ def _behind_unexplained(bounded: Cut, count: Count, cut: int) -> Cut:
 def _exhausted(
     observed: Cut, new: LogWindow, before: list[Pair], after: list[Pair], *, unread: Counter[Hashable]
 ) -> Cut:
-    """Return what can be said when the windows cannot grow: verified bounds, or nothing."""
+    """Return the result if the windows cannot grow: verified bounds, or nothing."""
     undecided = replace(observed, exactness=Exactness.UNKNOWN)
     if not before and not after:
         return replace(undecided, reason=Reason.NO_COMMON_RECORD)
@@ -327,9 +325,9 @@ def _lowest(new: LogWindow, end: int, identities: Counter[Hashable]) -> int | No
 
 
 def _new_from(new: LogWindow, before: list[Pair]) -> int | None:
-    """Return where the new log begins to be known, if above its start.
+    """Return where the known part of the new log begins, if above its start.
 
-    Records below the first paired one may be copies of any, unless the old log was read to its end.
+    Records below the first anchor may be copies of anything, unless the old log was read to its end.
     """
     return new.offsets[before[0][1]] if before and before[0][1] else _read_from(new)
 

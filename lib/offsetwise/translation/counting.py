@@ -1,4 +1,4 @@
-"""The records between two anchors or log edges, counted by identity. Standard library only: workers get it."""
+"""The records between two anchors or log edges, counted by identity. Standard library only, for Spark's workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WindowStretch:
 
 
 class StretchTotals:
-    """The records of one stretch by identity: what is the same for every position in it."""
+    """The records of one stretch by identity: the counts that all positions in it share."""
 
     def __init__(self, stretch: WindowStretch, old: Sequence[Hashable], new: Sequence[Hashable]) -> None:
         here = new[stretch.new_from : stretch.new_to]
@@ -37,9 +37,9 @@ class StretchTotals:
         self.new = Counter(here)
         """Records of the new log."""
         self.known = frozenset(self.old)
-        """Identities that some record of the old log explains."""
+        """Identities of records of the old log."""
         self.foreign = [index for index, identity in enumerate(here) if identity not in self.known]
-        """Indices of the records of the new log that none of the old log explains, from 0, ascending."""
+        """Indices of the records of the new log without a record of that identity in the old log, from 0, ascending."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Count:
     aborted: frozenset[Hashable] = frozenset()
     """Records of the old log that the job never reads."""
     natives_excluded: bool = False
-    """Somebody stated that nobody but the mirror writes to the new topic."""
+    """Whether the migration file states that only the mirror writes to the new topic."""
 
     @cached_property
     def read(self) -> Counter[Hashable]:
@@ -76,7 +76,7 @@ class Count:
 
     @cached_property
     def explained(self) -> frozenset[Hashable]:
-        """Identities that some record of the old log explains, those of aborted transactions among them."""
+        """Identities of records of the old log, including those of aborted transactions."""
         return self.known | self.aborted if self.aborted else self.known
 
     @cached_property
@@ -93,7 +93,7 @@ class Count:
 
     @cached_property
     def unfound(self) -> Counter[Hashable]:
-        """Unread records without a copy here."""
+        """Unread records without a copy in the stretch."""
         return Counter({h: count - self.present[h] for h, count in self.unread.items() if count > self.present[h]})
 
     def unfound_before(self, identity: Hashable) -> bool:
@@ -117,14 +117,14 @@ class Count:
 
     @cached_property
     def old_whole(self) -> bool:
-        """Whether all of the old log is counted: what it does not explain is no copy of another of its records."""
+        """Whether all of the old log is counted, so that an unexplained record is no copy of another of its records."""
         stretch = self.stretch
         every = stretch.old_from == 0 and stretch.old_to == len(self.old.offsets)
         return every and self.old.at_start and self.old.at_end
 
     @cached_property
     def progress(self) -> Progress | None:
-        """How far the mirror has come; None where the new log's end was not read, or may be copies of what was not."""
+        """How far the mirror has come; None if the new log's end was not read, or may hold copies of unread parts."""
         if not self.new.at_end:
             return None
         old, new = self.old.identities, self.new.identities
@@ -145,9 +145,9 @@ class Count:
 
     @cached_property
     def went_back(self) -> bool:
-        """Whether what was copied last may be what the old log has lost at its start: then the mirror copies all again.
+        """Whether the last copies may be of records lost at the old log's start: then the mirror copies all again.
 
-        Where others write too, a second copy of it tells.
+        If others write too, a second copy of such a record shows it.
         """
         if not self.old_whole or not self.old.start:
             return False
@@ -158,7 +158,7 @@ class Count:
 
     @cached_property
     def to_come(self) -> Counter[Hashable]:
-        """Records that the mirror copies for sure."""
+        """Records that the mirror will certainly copy."""
         return Counter() if self.progress is None else Counter(self.old.identities[self.progress.most :])
 
     @cached_property
@@ -167,7 +167,7 @@ class Count:
 
     @property
     def lags(self) -> bool:
-        """Whether the mirror has not come as far as the position: records that the job has read lack copies."""
+        """Whether the mirror has not reached the position: records that the job has read lack copies."""
         if self.progress is None:
             if not (self.new.at_end and self.any_read) or any(self.need.values()):
                 return False
@@ -181,7 +181,7 @@ class Count:
         return any(present[h] < total[h] for h in between)
 
     def offset_of(self, cut: int) -> int:
-        """Return the offset of a cut: of the record at it, else behind the record before it."""
+        """Return the offset of a cut: of the record at it, or else after the record before it."""
         if cut == 0 and self.stretch.whole_left and not self.any_read:
             return self.new.start
         if cut < len(self.offsets):
@@ -194,14 +194,14 @@ class Count:
         return sum(max(0, count - above[h]) for h, count in self.need.items())
 
     def replay(self, cut: int, to_come: Counter[Hashable] | None = None) -> int:
-        """Count copies at or after the cut beyond what is unread, with some that are to come."""
+        """Count copies at or after the cut beyond the unread records, including `to_come`."""
         above = Counter(self.here[cut:])
         if to_come:
             above += to_come
         return sum(max(0, count - self.unread[h]) for h, count in above.items() if h in self.known)
 
     def read_again(self, cut: int) -> bool:
-        """Whether copies of records that the job has read may come, beyond those that its unread equals want."""
+        """Return whether copies of read records may come, beyond those that equal unread ones need."""
         coming = {h: count for h, count in self.to_come_at_most.items() if h in self.read}
         if not coming:
             return False
@@ -209,17 +209,17 @@ class Count:
         return any(above[h] + count > self.unread[h] for h, count in coming.items())
 
     def lost_before(self, cut: int) -> bool:
-        """Whether the old log may have lost records between the one whose copy lies below `cut` and the position.
+        """Return whether the old log may have lost records between the one copied just below `cut` and the position.
 
-        Compaction and retention take records that the job has read; their copies on the new log look like records of
-        others. Offsets without a record tell: every record that is there explains one.
+        Compaction and retention remove records that the job has read; their copies on the new log look like foreign
+        records. Offsets without a record show that: every existing record explains one copy.
         """
         below = self.stretch.new_from + cut
         before = min(bisect_left(self.chain, (self.split,)), bisect_left(self.chain, below, key=lambda pair: pair[1]))
         if self.stretch.whole_left and self.old.start > 0 and before < ANCHORS:
             return True
         if self.stretch.whole_right and self.split == len(self.old.offsets):
-            return False  # Kafka never compacts a log's last segment: at its end stand markers of transactions.
+            return False  # Kafka never compacts a log's last segment: at its end are transaction markers.
         nearest = self.chain[before - 1] if before else None
         after = nearest[0] + 1 if nearest is not None and nearest[1] == below - 1 else self.stretch.old_from
         first = self.old.offsets[after - 1] + 1 if after else self.old.start
@@ -232,9 +232,9 @@ class Count:
         return following > self.position
 
     def until_sure(self, cut: int) -> int:
-        """Return the index behind which every record is surely unread: the first paired one's, or past repeated copies.
+        """Return the index from which every record is certainly unread: the first anchor's, or after repeated copies.
 
-        A mirror that went back has also copied again what the old log has lost.
+        A mirror that started again has also copied the records that the old log has lost since.
         """
         if self.went_back:
             return len(self.here)
@@ -252,10 +252,10 @@ class Count:
         return self._unexplained(cut, self.until_sure(cut))
 
     def replay_at_most(self, cut: int) -> int | None:
-        """Count what may be read twice, with copies to come and such whose originals were not counted.
+        """Return how many records may be read twice, including copies to come and those of uncounted originals.
 
-        None where the new log was not read to its end, or its end does not show what is to come: where records from
-        below the window of the old log may be copied again, what stands there and is not explained may be such a copy.
+        None if the new log was not read to its end, or its end does not show what is to come: if records below the old
+        log's window may be copied again, unexplained records there may be such copies.
         """
         if self.progress is None or self.stretch.new_to < len(self.new.offsets):
             return None
@@ -263,7 +263,7 @@ class Count:
             explained = {*self.old.identities, *self.aborted}
             if not self.progress.least or not explained.issuperset(self.new.identities[-TAIL - ANCHORS :]):
                 return None
-        # What only a mirror can have written, or has copied again, it copied before the old log lost it.
+        # Records that only a mirror can have written, or has copied again, were copied before the old log lost them.
         lone = self.old_whole and not self.natives_excluded and not self.went_back
         lost = self.maybe_read(cut) if lone else self._unexplained(cut, len(self.here))
         below = self.old.identities[: self.stretch.old_from]
@@ -271,7 +271,7 @@ class Count:
         return self.replay(cut, self.to_come_at_most) + lost + again
 
     def foreign(self, start: int, end: int) -> Sequence[int]:
-        """Return which of the records `[start, end)` here no record of the old log explains."""
+        """Return the indices in `[start, end)` of records that no record of the old log explains."""
         indices = self.totals.foreign
         return indices[bisect_left(indices, start) : bisect_left(indices, end)]
 
@@ -279,13 +279,13 @@ class Count:
         return sum(self.here[index] not in self.aborted for index in self.foreign(start, end))
 
     def highest(self, cut: int) -> int | None:
-        """Return the highest offset that may be right of that cut; None where it may lie past the new log's end."""
+        """Return the highest offset that may be right for that cut; None if it may lie above the new log's end."""
         coming = self.to_come_at_most
         if any(h in self.read for h in coming):
             return None
         at = self.lowest_keeping(cut, {h: max(0, self.unread[h] - coming[h]) for h in self.known})
         while self.old.start and at < len(self.here) and self.here[at] not in self.known:
-            at += 1  # copies of what the old log has lost
+            at += 1  # copies of records that the old log has lost
         return self.offset_of(at)
 
     def ahead(self, cut: int) -> Ahead:
@@ -302,7 +302,7 @@ class Count:
         )
 
     def highest_without_skip(self) -> int:
-        """Walk down from the end until every needed copy lies at or above the cut."""
+        """Return the highest cut with every needed copy at or above it, walking down from the end."""
         open_needs = sum(self.need.values())
         above: Counter[Hashable] = Counter()
         cut = len(self.here)
@@ -315,7 +315,7 @@ class Count:
         return cut
 
     def lowest_keeping(self, cut: int, allowed: Mapping[Hashable, int]) -> int:
-        """Walk up from `cut` until no identity of `allowed` has more copies ahead than it allows."""
+        """Return the lowest cut from `cut` on above which no identity of `allowed` has more copies than allowed."""
         above = Counter(h for h in self.here[cut:] if h in allowed)
         surplus = sum(max(0, above[h] - most) for h, most in allowed.items())
         while surplus:
@@ -327,7 +327,12 @@ class Count:
         return cut
 
     def at_raw(self, located: Cut, *, surely_read: int) -> Cut:
-        """Count what resuming at the same number would skip and repeat. So many records there have surely been read."""
+        """Count what resuming at the same offset would skip and repeat.
+
+        Args:
+            located: The cut to extend.
+            surely_read: How many of the first records have certainly been read.
+        """
         first = self.new.start if self.stretch.whole_left or not self.offsets else self.offsets[0]
         final = self.new.end if self.stretch.whole_right or not self.offsets else self.offsets[-1] + 1
         if not first <= self.position <= final:

@@ -1,4 +1,4 @@
-"""The records around a cut, as a person sees them. Standard library only: shipped to Spark's workers."""
+"""The records around a cut, for display. Standard library only: shipped to Spark's workers."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from offsetwise.model import Neighbour, Side
 from offsetwise.translation.windows import LogWindow
 
 NEIGHBOURS = 3
-"""Records shown on each side of the cut."""
+"""How many records are shown on each side of the cut."""
 
 Pairs = Sequence[tuple[int, int]]
 """Indices (old, new) of records that are each other's copy, both ascending."""
 
 
 def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut: int) -> tuple[Neighbour, ...]:
-    """Return the records around the cut: the old log's with their copies, then the new log's that pair with none shown.
+    """Return the records around the cut: the old log's with their copies, then unpaired ones of the new log.
 
-    Where no record as near as that stands on both logs, the nearest that does comes last: it can be read again.
+    If no record this close is on both logs, the nearest pair comes last: it can be read again.
 
     Args:
         old: Window of the old log; its records before index `split` have been read.
         new: Window of the new log; `cut` is the index of the first record to read.
-        chain: The aligned pairs.
+        chain: The anchors.
         split: Index into `old`.
         cut: Index into `new`.
     """
@@ -40,7 +40,7 @@ def around_cut(old: LogWindow, new: LogWindow, chain: Pairs, *, split: int, cut:
 
 
 def around_raw(old: LogWindow, new: LogWindow, chain: Pairs, *, position: int, index: int) -> tuple[Neighbour, ...]:
-    """Return the records of the new log around `index`, where the raw number `position` would land."""
+    """Return the records of the new log around `index`, where the unchanged offset `position` would resume."""
     near = range(max(0, index - NEIGHBOURS), min(len(new.offsets), index + NEIGHBOURS))
     origin = {j: i for i, j in chain[_first_at(chain, near.start) : _first_at(chain, near.stop)]}
     explained = set(old.identities) if len(origin) < len(near) else frozenset()

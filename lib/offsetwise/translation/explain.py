@@ -10,13 +10,13 @@ from offsetwise.wording import many
 
 class ReadingWay(StrEnum):
     CLIENT = "client"
-    """Narrow windows by librdkafka, one client for many partitions in a task of Spark."""
+    """Narrow windows by librdkafka, one client for many partitions in a Spark task."""
     SOURCE = "source"
     """By Spark's own Kafka source."""
 
 
 def read_by(ways: Collection[ReadingWay]) -> str:
-    """Describe how the records behind a proof were read; nothing where none was.
+    """Describe how the records behind a proof were read; empty if none was.
 
     >>> read_by({ReadingWay.SOURCE})
     "The records were read by Spark's own Kafka source."
@@ -33,7 +33,7 @@ def explain(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the reason in one sentence, and the statements that lead to it.
 
-    What MirrorMaker would answer and what the old number would do have fields of their own.
+    MirrorMaker's answer and the effect of the unchanged offset have separate fields.
     """
     statements = [_alignment(cut, made_of), *_ahead(row), *_claims(row, candidates)]
     return _reason(row, offset, cut), tuple(statement for statement in statements if statement)

@@ -1,7 +1,7 @@
-"""What makes two records the same: identities for the windows of one partition.
+"""Record identity for the windows of one partition: when two records count as the same.
 
-Spark hashes the parts of every record (`pipeline/records.py`); here the parts are put together,
-by the rules of the translation spec, "Record identity". Needs the standard library only.
+Spark hashes the parts of every record (`pipeline/records.py`); here the parts are combined. Needs the standard library
+only.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Header = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """Records of one log in columns of equal length, ascending by offset. Hashes are 16 bytes, salted."""
+    """Records of one log in columns of equal length, ascending by offset. Hashes have 16 bytes and are salted."""
 
     offsets: Sequence[int] = ()
     timestamps: Sequence[int | None] = ()
-    """Milliseconds; None where the record has none."""
+    """Milliseconds; None if the record has none."""
     log_append: Sequence[bool] = ()
-    """Whether the broker set the timestamp: then it says nothing about the record."""
+    """Whether the broker set the timestamp: then it is no part of the record."""
     content: Sequence[bytes] = ()
     """Hash of key and value."""
     masked: Sequence[bytes | None] = ()
-    """Hash of key and value without what looks like schema ids; None where nothing looks like one."""
+    """Hash of key and value without possible schema ids; None if there are none."""
     key_schema: Sequence[int | None] = ()
     value_schema: Sequence[int | None] = ()
     headers: Sequence[tuple[Header, ...]] = ()
@@ -39,7 +39,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identified:
-    """Identities in the order of the records, and what they are made of."""
+    """Identities in the order of the records, and their components."""
 
     old: tuple[bytes, ...]
     new: tuple[bytes, ...]
@@ -48,7 +48,7 @@ class Identified:
     """Whether timestamps are part of the identity."""
     ignored_headers: tuple[str, ...] = ()
     schema_ids: tuple[tuple[int, int], ...] = field(default=())
-    """(old id, new id) where schema registry ids had to be masked."""
+    """(old id, new id) of masked schema registry ids."""
 
     @property
     def made_of(self) -> str:
@@ -56,13 +56,13 @@ class Identified:
 
 
 def identify(old: Records, new: Records, aborted: Records | None = None) -> Identified:
-    """Return every record its identity.
+    """Return the identity of every record.
 
-    - Timestamps count only where producers set them on both sides of the partition.
-    - Provenance headers (a migration tool adds them), names found on the new cluster only (tracing agents), and names
-      that only one of two otherwise equal records has, are left out.
-    - Schema registry ids are masked only where records stay unmatched otherwise, and only if one
-      consistent one-to-one mapping of old to new ids explains all pairs.
+    - Timestamps count only if producers set them on both sides of the partition.
+    - Provenance headers (of migration tools), names that occur only on the new cluster (tracing agents), and names that
+    only one of two otherwise equal records has, are ignored.
+    - Schema registry ids are masked only if records are otherwise unmatched, and only if one consistent one-to-one
+    mapping of old to new ids explains all pairs.
     """
     aborted = aborted or Records()
     timed = not any(None in records.timestamps or any(records.log_append) for records in (old, new))
@@ -99,10 +99,10 @@ def identify_as(
     schema_ids: Mapping[int, int],
     is_new: bool,
 ) -> tuple[bytes, ...]:
-    """Return records the identities that an earlier `identify` gave them, by what it said they were made of.
+    """Return the identities that an earlier `identify` gave to records, from its recorded components.
 
-    With the same salt the result is the same, whichever other records are read. A record that has no timestamp of its
-    producer any more, where one was part of the identity, gets another one.
+    With the same salt the result is the same, whichever other records are read. A record that has lost its producer
+    timestamp, if that was part of the identity, gets another identity.
 
     >>> identify_as(Records(), timed=True, ignored_headers=(), schema_ids={}, is_new=False)
     ()
@@ -123,7 +123,7 @@ def _identities(
 
 
 def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignored: set[str] | frozenset[str]) -> bytes:
-    """Hash the parts into 16 bytes. `content` is salted, so the result is."""
+    """Hash the parts into 16 bytes. `content` is salted, and so the result is."""
     parts = content + (b"-" if time is None else b"t%d" % time)
     for name, value in headers:
         if name not in ignored:
@@ -132,7 +132,7 @@ def _combine(content: bytes, time: int | None, headers: Sequence[Header], ignore
 
 
 def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]:
-    """Return the headers that one side's copy has and the other's lacks, by records that are equal without them."""
+    """Return the headers that only one side's copy has, by records that are equal without them."""
     sides = old.headers, new.headers
     partly = {
         name for name in names if not all(any(name == at for at, _ in headers) for side in sides for headers in side)
@@ -151,7 +151,7 @@ def _added(old: Records, new: Records, timed: bool, names: set[str]) -> set[str]
 
 
 def _schema_ids(old: Records, new: Records, timed: bool, ignored: set[str] | frozenset[str]) -> dict[int, int]:
-    """Return the one mapping old id -> new id that explains the pairs; empty where none exists, or none is needed."""
+    """Return the one mapping old id -> new id that explains the pairs; empty if there is none, or none is needed."""
     blank_old = _identities(old, _blank(old), timed, ignored)
     blank_new = _identities(new, _blank(new), timed, ignored)
     forward: dict[int, int] = {}

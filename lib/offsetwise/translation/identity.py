@@ -1,10 +1,10 @@
-"""Record identity: what makes two records the same, wherever their logs keep them.
+"""Record identity: the hashes by which two records count as the same, whatever their offsets.
 
 A hash of this module equals the one that `pipeline/records.py` computes inside Spark, byte for byte. It is a SHA-256
 over the salt and the length-prefixed parts, cut to 16 bytes. Standard library only: it is shipped to Spark's workers.
 
 Provenance headers are no part of it: offsets that a migration tool wrote on the records it copied. Such a header is a
-claim. It says where to look; records decide. Formats, as the tools write them:
+claim that shows where to look; records decide. Formats, as the tools write them:
 
 - `redpanda-migrator-offset`: 8 bytes, big-endian (redpanda-data/connect, `redpanda_migrator`).
 - `x-original-offset`: 8 bytes, little-endian, or decimal text (kafka-backup).
@@ -18,7 +18,7 @@ from typing import Final
 
 IDENTITY_BYTES: Final = 16
 NULL_LENGTH: Final = b"\xff\xff\xff\xff"
-"""Stands where the length of a part would stand, so that null and empty differ."""
+"""Used as the length of a null part, so that null and empty differ."""
 SCHEMA_PREFIX_BYTES: Final = 5
 """The zero byte and the four bytes of a schema-registry id."""
 REDPANDA: Final = "redpanda-migrator-offset"
@@ -29,12 +29,12 @@ MAX_DIGITS: Final = 19
 
 
 def content_hash(salt: bytes, key: bytes | None, value: bytes | None) -> bytes:
-    """Identify a record by its key and value. The timestamp and the headers are compared beside it."""
+    """Return the hash of a record's key and value; timestamp and headers are compared separately."""
     return _hash(salt, key, value)
 
 
 def masked_hash(salt: bytes, key: bytes | None, value: bytes | None) -> bytes | None:
-    """Identify a record with its schema-registry ids blanked; None where neither part can hold one."""
+    """Return the hash of a record with blanked schema-registry ids; None if neither part can hold one."""
     if not (_may_hold_schema(key) or _may_hold_schema(value)):
         return None
     return _hash(salt, _blanked(key), _blanked(value))
@@ -45,18 +45,18 @@ def header_hash(salt: bytes, name: str, value: bytes | None) -> bytes:
 
 
 def schema_id(part: bytes | None) -> int | None:
-    """Read bytes 1 to 4 as a schema-registry id (signed, big-endian); None where byte 0 is not zero.
+    """Return bytes 1 to 4 as a schema-registry id (signed, big-endian); None if byte 0 is not zero.
 
-    Any serialised value may begin with a zero byte, so the number means an id only if all records agree with it.
+    Any serialised value may begin with a zero byte, so the number is an id only if all records agree with it.
     """
-    # Written out, as `_hash` is: both are called for every record.
+    # Inlined, as in `_hash`: both are called for every record.
     if part is None or len(part) < SCHEMA_PREFIX_BYTES or part[0]:
         return None
     return int.from_bytes(part[1:SCHEMA_PREFIX_BYTES], signed=True)
 
 
 def record_size(key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]] | None) -> int:
-    """Count the bytes of a record, as they are spent from the budget of a read."""
+    """Return the size of a record in bytes, for the budget of a read."""
     size = len(key or b"") + len(value or b"")
     for name, part in headers or ():
         size += len(name.encode()) + len(part or b"")

@@ -1,6 +1,6 @@
-"""What MirrorMaker 2 says about a position: candidates, never answers.
+"""MirrorMaker 2's claims about a position: candidates, never answers.
 
-A sync or a checkpoint is a claim. It says where to look; records decide. MirrorMaker's own answer is shown beside.
+A sync or a checkpoint is a claim that shows where to look; records decide. MirrorMaker's own answer is shown too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMES: Final = {
     "offset-syncs": "mm2-offset-syncs{separator}{alias}{separator}internal",
     "checkpoints": "{alias}{separator}checkpoints{separator}internal",
 }
-"""What `DefaultReplicationPolicy` calls its topics, and what derives from it."""
+"""The topic names of `DefaultReplicationPolicy`, and of its subclasses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Flow:
     syncs: tuple[OffsetSync, ...]
     checkpoints: tuple[MirrorCheckpoint, ...]
     statements: tuple[str, ...]
-    """Which topics were taken, and why, in sentences."""
+    """Which topics were chosen, and why, in sentences."""
 
 
 def find_flow(
@@ -49,16 +49,16 @@ def find_flow(
 ) -> Flow:
     """Choose the topics of the flow between two clusters by their aliases.
 
-    MirrorMakers with different `replication.policy.separator` write about the same two clusters into topics of their
-    own: those with the flow's separator are taken, else those with a dot, which
-    `replication.policy.internal.topic.separator.enabled=false` makes of every separator.
+    MirrorMakers with different `replication.policy.separator` write about the same two clusters into separate topics:
+    those with the flow's separator are taken, or else those with a dot, which
+    `replication.policy.internal.topic.separator.enabled=false` uses instead of any separator.
 
-    Offset syncs stand on the source under the target's alias, or on the target under the source's
-    (`offset-syncs.topic.location`); checkpoints on the target under the source's. A topic under another alias is taken
-    only if it is the single one of its kind, and that is said.
+    Offset syncs are on the source under the target's alias, or on the target under the source's
+    (`offset-syncs.topic.location`); checkpoints are on the target under the source's. A topic under another alias is
+    taken only if it is the only one of its kind, and a statement says so.
 
-    Under the source's alias on the target stand by default the syncs of the way back, whose numbers are the other way
-    round. So the source comes first, and the target is left out where only the way back has a checkpoints topic.
+    By default the topic under the source's alias on the target has the syncs of the way back, with source and target
+    exchanged. So the source comes first, and the target is left out if only the way back has a checkpoints topic.
     """
     sources = [("old", target_alias, old, dict(old.syncs)), ("new", source_alias, new, dict(new.syncs))]
     if _has_checkpoints(old, target_alias) and not _has_checkpoints(new, source_alias):
@@ -70,7 +70,7 @@ def find_flow(
 
 
 def mm2_answer(position: int, topic: str, partition: int, syncs: Sequence[OffsetSync] | SyncIndex) -> int | None:
-    """Return the offset MirrorMaker itself would commit, None where it has none.
+    """Return the offset that MirrorMaker itself would commit; None if it has none.
 
     Args:
         position: The next record to read on the source.
@@ -88,7 +88,7 @@ def mm2_answer(position: int, topic: str, partition: int, syncs: Sequence[Offset
     return None if isinstance(answer, NoAnswer) else answer
 
 
-def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims about it
+def mirror_candidates(  # noqa: PLR0917 - a position, its logs and the claims about it
     position: int,
     topic: str,
     partition: int,
@@ -97,7 +97,7 @@ def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims 
     new_topic: str,
     new_range: LogRange,
 ) -> tuple[Candidate, ...]:
-    """Return where MirrorMaker's syncs and checkpoints place a position, the narrowest first.
+    """Return where MirrorMaker's syncs and checkpoints place a position, the narrowest candidate first.
 
     Args:
         position: The next record to read on the source.
@@ -106,7 +106,7 @@ def mirror_candidates(  # noqa: PLR0917 - one position, its logs and the claims 
         index: All retained syncs.
         checkpoints: MirrorMaker's checkpoints, of any group.
         new_topic: The topic's name on the target.
-        new_range: What the new log holds; open ends of a bracket are its ends.
+        new_range: The range of the new log, for the open ends of brackets.
     """
     survived, end = index.survived(topic, partition), offset_or_none(new_range.hw)
     candidates: list[Candidate] = []
@@ -140,7 +140,7 @@ def _of_syncs(
         said = (
             f"No sync of MirrorMaker's bounds {position:,}: its record would lie beyond the new log end ({retained})."
         )
-    # An earlier run may be about records of a topic that was recreated since: a place to look, not even a claim.
+    # An earlier run may be about records of a topic that was recreated since: where to look, not even a claim.
     wide = Candidate(method=Method.MIRROR_SYNC, lo=lo, hi=hi, said_by=said, guess=age > 0)
     if floor is None or ceiling is None or lo == hi:
         return [wide]
@@ -178,8 +178,8 @@ def _at_least(offset: int, bound: int | None) -> int:
 def _of_checkpoints(
     position: int, partition: int, checkpoints: Sequence[MirrorCheckpoint], new_topic: str, new_range: LogRange
 ) -> list[Candidate]:
-    # A checkpoint is never past its own upstream position, so one at or before the job's bounds it from below. One
-    # after the job's position says nothing about it.
+    # A checkpoint is never above its own upstream position, so one at or before the job's position bounds it from
+    # below. One after the job's position says nothing about it.
     usable = [
         checkpoint
         for checkpoint in checkpoints
@@ -227,7 +227,7 @@ def _choose(
         for cluster, alias, state, records in sources
         for topic in _preferred(state.topics, kind, separator)
     ]
-    # On each cluster the topic that fits best, which stands first: what another flow wrote does not count.
+    # On each cluster the best topic, which is the first: what another flow wrote does not count.
     matching = [next(entries) for _, entries in groupby((entry for entry in results if entry[2]), key=itemgetter(0))]
     aliases = " or ".join(f"{alias!r} on the {cluster} cluster" for cluster, alias, _, _ in sources)
     if matching:

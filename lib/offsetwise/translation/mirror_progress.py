@@ -1,4 +1,4 @@
-"""How far a mirror has come, by what it copied last. Standard library only: workers get it."""
+"""How far a mirror has come, from its last copies. Standard library only, for Spark's workers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 ANCHORS = 3
-"""Unique records that must align on a side before a cut is believed without reaching the log's edge."""
+"""How many unique records must align on a side to accept a cut without reaching the log's edge."""
 
 TAIL = 64
-"""Copies at the end of the new log that are looked through for some that keep the order of the old log."""
+"""How many copies at the end of the new log are searched for some that keep the order of the old log."""
 
 Pair = tuple[int, int]
 """Indices (old, new) of two records that are each other's copy."""
@@ -18,7 +18,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Which record of the old log's window the mirror copies next, as an index. It appends all from there on."""
+    """The record of the old log's window that the mirror copies next, as an index; it then appends all that follow."""
 
     least: int
     likely: int
@@ -38,19 +38,19 @@ def progress(
 ) -> Progress:
     """Find the record that a mirror copies next.
 
-    Where the copies since the third last anchor, or since the start of both logs, are those of the records there, one
-    by one, it is the record after the last of them. A second copy in a run of equal records, with as many to come,
-    looks the same: three anchors before it are believed. Else the last copy tells, where only the mirror writes; where
-    others write too, the last one that follows copies of the records before it.
+    If the copies since the third last anchor, or since the start of both logs, equal the records there one by one, it
+    is the record after the last of them. A second copy in a run of equal records, with as many to come, looks the same:
+    three anchors before it are accepted. Otherwise the last copy decides if only the mirror writes; if others write
+    too, the last one that follows copies of the preceding records.
 
     Args:
         old: Identities of the old log's window.
         new: Those of the new log's, up to its end.
         chain: The anchors of both.
         known: The identities of `old`.
-        natives_excluded: Nobody but the mirror writes to the new topic.
-        whole: Both windows begin where their logs begin.
-        trimmed: The old log had records below its window, some of which may equal one in it.
+        natives_excluded: Whether only the mirror writes to the new topic.
+        whole: Whether both windows begin where their logs begin.
+        trimmed: Whether the old log had records below its window, some of which may equal one in it.
 
     >>> progress("abcdef", "abcdefab", [], known="abcdef", natives_excluded=True, whole=True)
     Progress(least=2, likely=2, most=2)
@@ -83,7 +83,7 @@ def _by_last_copies(
     for index, identity in enumerate(old, start=1):
         if identity in identities:
             after.setdefault(identity, []).append(index)
-    # A lone record that was written twice in a row is no step back.
+    # A single record that was written twice in a row is no step back.
     copies = [h for n, h in enumerate(copies) if not n or h != copies[n - 1] or len(after[h]) > 1]
     gap = _usual_gap(old, chain, frozenset(new))
     least, most = len(old), 0
@@ -91,7 +91,7 @@ def _by_last_copies(
     for at, identity in enumerate(copies[:TAIL]):
         ends = after[identity]
         least, most = min(least, ends[0]), max(most, ends[-1])
-        # Equal ones that are gone may have left copies: then no fewer in order tell at the first record.
+        # Lost equal records may have left copies: then as many copies in order are required at the first record, too.
         short = trimmed and new.count(identity) > len(ends)
         if natives_excluded:
             lone = short and not (copies[1:] and _in_order(old, ends[-1], copies, gap, 2))
@@ -116,9 +116,9 @@ def _usual_gap(old: Sequence[Hashable], chain: Sequence[Pair], present: Collecti
 
 
 def _in_order(old: Sequence[Hashable], end: int, copies: Sequence[Hashable], gap: int, size: int) -> bool:
-    """Return whether so many copies, the last first, are of the records below `end`, with gaps of at most that many.
+    """Return whether `size` copies, the last first, are of records below `end`, with gaps of at most `gap`.
 
-    Fewer do where they reach the first record.
+    Fewer suffice if they reach the first record.
     """
     at = end - 1
     for identity in copies[1:size]:

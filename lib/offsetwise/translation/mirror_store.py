@@ -1,4 +1,4 @@
-"""MirrorMaker 2's own offset translation, reproduced, to show what it would answer.
+"""MirrorMaker 2's own offset translation, reproduced to show its answer.
 
 Defined by Apache Kafka `connect/mirror`, `OffsetSyncStore`. Per partition MirrorMaker keeps 64 slots. Slot 0 holds the
 newest sync; the later the slot, the older its sync may be. For neighbouring slots i and j = i + 1 with different syncs:
@@ -22,17 +22,17 @@ SLOTS: Final = 64
 
 class NoAnswer(StrEnum):
     NO_SYNC = "no-sync"
-    """It has no sync for the partition, or has not read the syncs topic to its end once."""
+    """It has no sync for the partition, or has not yet read the syncs topic to its end."""
     BEFORE_FIRST_SYNC = "before-first-sync"
-    """Every sync it kept lies behind the position. (-1 in MirrorMaker.)"""
+    """Every sync that it kept lies after the position. (-1 in MirrorMaker.)"""
 
 
 class Mm2Store:
-    """The syncs MirrorMaker keeps for one partition.
+    """The syncs that MirrorMaker keeps for one partition.
 
     Args:
-        must_read_to_end: MirrorMaker's `initializationMustReadToEnd`: while loading, keep the last sync only. It is
-            true after a restart that found no checkpoints of its own.
+        must_read_to_end: MirrorMaker's `initializationMustReadToEnd`: while loading, keep the last sync only. True
+            after a restart that found no checkpoints of its own.
     """
 
     def __init__(self, *, must_read_to_end: bool = False) -> None:
@@ -41,7 +41,7 @@ class Mm2Store:
         self._slots: list[OffsetSync] = []
 
     def load(self, syncs: Iterable[OffsetSync]) -> None:
-        """Take what the syncs topic holds when MirrorMaker starts, in log order."""
+        """Add the syncs that the topic holds when MirrorMaker starts, in log order."""
         for sync in syncs:
             self.add(sync)
         self._loaded = True
@@ -54,13 +54,13 @@ class Mm2Store:
             self._slots = _with(self._slots, sync)
 
     def translate(self, upstream: int) -> int | NoAnswer:
-        """Return the downstream offset MirrorMaker would commit for a group at `upstream`."""
+        """Return the downstream offset that MirrorMaker would commit for a group at `upstream`."""
         if not self._loaded or not self._slots:
             return NoAnswer.NO_SYNC
         for sync in self._slots:
             if sync.upstream <= upstream:
-                # MirrorMaker counts one record past the sync and no further, whatever the distance: later records may
-                # have been filtered or compacted away, so counting them could step over an unread one.
+                # MirrorMaker adds one to the sync's offset and no more, whatever the distance: later records may have
+                # been filtered or compacted away, so counting them could step over an unread one.
                 return sync.downstream + (1 if upstream > sync.upstream else 0)
         return NoAnswer.BEFORE_FIRST_SYNC
 
@@ -84,7 +84,7 @@ def _with(old: list[OffsetSync], newest: OffsetSync) -> list[OffsetSync]:
             if not pass_over or source >= slot:
                 break
         if _recent(above, slots[slot], slot - 1):
-            break  # what stands here is recent enough, so everything below it is too
+            break  # this slot is recent enough, so every later one is too
         slots[slot] = candidate
     return slots
 

@@ -1,20 +1,20 @@
-"""What an old log says beside the counted cut: that it holds no record, or is not the one that the job read.
+"""Cases in which the old log itself decides: it holds no record, or is not the one that the job read.
 
 **A log without records.** No anchor can be paired, and nothing can be lost. The whole old log was read and holds no
 record for the job, and the position lies inside it. So every record that the old log ever had lay below the position
 and was read: a record of the new log is a copy of a read one, or was written by somebody else. If the new log is empty
-as well, its end skips, repeats and passes over nothing. If it holds no more records than the old log ever did, all
-older than the batch that ended at the position by more than clocks may differ, they are the copies of those, and its
-end is right, unless a transaction is open on the old log: a mirror may have copied its records, which a job that waits
-for its end has not read. Else some are nobody's copy, as all are beside an old log that was never written to: only both
-ends of the new log bound the position, and a person decides.
+as well, its end skips and repeats nothing and has no foreign record below. If it holds at most as many records as the
+old log ever did, all older than the batch that ended at the position by more than clocks may differ, they are the
+copies of those, and its end is right, unless a transaction is open on the old log: a mirror may have copied its
+records, which a job that waits for its end has not read. Otherwise some are foreign, as all are if the old log was
+never written to: only both ends of the new log bound the position, and a person decides.
 
 **A log that was replaced.** A topic that was deleted, created again and has grown past the position holds other records
-there. Offsets do not tell; times do: what the job read cannot be younger than the batch that says so. What a broker
-stamped is certain: it had the record before anybody read it. What a producer stamped may be ahead of every clock, as
-where it is the time of an event to come. So a producer's times count only where none of those read before the position
-is still to come when the clusters are read, which shows times that are no clock's, and where the record does not stand
-alone: several in a row say the same, or all times read are in order.
+there. Offsets do not show that; times do: what the job read cannot be younger than the batch that recorded it. A
+broker's timestamp is certain: it had the record before anybody read it. A producer's timestamp may be ahead of every
+clock, as the time of a future event. So producers' timestamps count only if none of those read before the position lies
+after the time when the clusters were read, which would show times that are no clock's, and if the record is not the
+only evidence: several in a row agree, or all times read are in order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from offsetwise.translation.worker import RUN, Answer, Times
 
 
 def only_place(log: LogRange | None) -> AnyPosition | None:
-    """Return the one position in a log whose start is its end, wherever a job would begin; None of another log."""
+    """Return the only position in an empty log, where a job begins by any setting; None for another log."""
     return log.hw if log is not None and log.hw == log.log_start else None
 
 
@@ -47,8 +47,8 @@ def begun(row: PartitionComparison, starts_at: str) -> PartitionComparison:
     """Return the row of a partition that the checkpoint names without an offset.
 
     Args:
-        row: With what was learnt of the only place in its old log, where that is its old offset.
-        starts_at: What the checkpoint says instead.
+        row: If its old log is empty, the row translates the only position in it.
+        starts_at: The start in the checkpoint instead of an offset.
     """
     message = f"The checkpoint has no offset for {row.topic_partition} but its start, {starts_at}"
     if row.old_offset is None:
@@ -80,16 +80,16 @@ def in_empty_log(
     batch_ms: int | None,
     clock_skew_ms: int,
 ) -> Answer:
-    """Return the answer with the cut that follows from an empty old log; any other answer as it is.
+    """Return the answer with the cut that follows from an empty old log; any other answer unchanged.
 
     Args:
         position: The next record to read on the old log.
-        answer: What the records said.
+        answer: The answer from the records.
         old: The old log.
         new: The new log.
-        isolation: That of the job.
-        batch_ms: When the batch that ended at the position was planned, epoch ms; None where nobody says.
-        clock_skew_ms: How far two clocks may differ.
+        isolation: The isolation level of the job.
+        batch_ms: When the batch that ended at the position was planned, epoch ms; None if unknown.
+        clock_skew_ms: The maximum difference between two clocks.
     """
     cut, read = answer.cut, answer.times
     start, end = (offset_or_none(bound) for bound in (new.log_start, new.end(isolation)))
@@ -98,7 +98,7 @@ def in_empty_log(
     first = offset_or_none(old.log_start)
     none_lost = first is not None and position >= first
     older = batch_ms is not None and read.newest_new is not None and read.newest_new < batch_ms - clock_skew_ms
-    # As many as the old log ever held, at most, none of which is of a transaction that the job has still to see.
+    # At most as many as the old log ever held, none of them in a transaction that the job has still to see.
     copies = older and cut.new_records <= position and not _is_open(old, isolation)
     adjusted = replace(cut, reason=Reason.EMPTY_PARTITION, skip=0, hi=end, unfound=False, new_from=None, at_raw=())
     if none_lost and read.new_is_whole and (copies or not cut.new_records):
@@ -129,7 +129,7 @@ def _all_read(cut: Cut, read: Times, position: int, *, start: int, end: int) -> 
 
 
 def _anywhere_in_log(cut: Cut, read: Times, *, start: int, end: int) -> Cut:
-    """Return the cut that only both ends of the new log bound: nothing tells which of its records are copies."""
+    """Return a cut that only both ends of the new log bound: which of its records are copies is unknown."""
     return replace(
         cut,
         exactness=Exactness.BOUNDED,
@@ -145,13 +145,13 @@ def _anywhere_in_log(cut: Cut, read: Times, *, start: int, end: int) -> Cut:
 
 
 def read_too_early(times: Times, *, saved_ms: int | None, clock_skew_ms: int, now_ms: int) -> int | None:
-    """Return the time of the record before a position, where that record cannot be one that the job read.
+    """Return the time of the record before a position if the job cannot have read that record; else None.
 
     Args:
-        times: Of the records before the position on the old log.
-        saved_ms: When the job had read up to the position at the latest, epoch ms; None where nobody says.
-        clock_skew_ms: How far two clocks may differ.
-        now_ms: When the clusters were read.
+        times: The times of the records before the position on the old log.
+        saved_ms: The latest time at which the job had read up to the position, epoch ms; None if unknown.
+        clock_skew_ms: The maximum difference between two clocks.
+        now_ms: When the clusters were read, epoch ms.
 
     >>> times = Times(before=(8_000, 9_000, 9_500), newest_before=9_500)
     >>> read_too_early(times, saved_ms=5_000, clock_skew_ms=1_000, now_ms=20_000)

@@ -1,4 +1,4 @@
-"""Links that keep offsets: the statement is checked at a few places of the log. Standard library only."""
+"""Links that keep offsets: the statement is checked by a few probes of both logs. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from offsetwise.translation.search import Span
 from offsetwise.translation.windows import LogWindow
 
 PROBE_RECORDS = 16
-"""Offsets read at each place."""
+"""How many offsets each probe reads."""
 
 ENOUGH = 3
-"""Unique records that must be the same at the same offset, or all there are."""
+"""How many unique records must be the same at the same offset, unless there are fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What one place of both logs showed, counting offsets that hold a record on both."""
+    """The result of probing both logs: how many offsets that hold a record on both agree or differ."""
 
     agree: int = 0
-    """The same record, and no other like it in the place."""
+    """The same record, and no other with that identity in the probe."""
     alike: int = 0
-    """The same identity, but not the only one in the place."""
+    """The same identity, but not the only one in the probe."""
     differ: int = 0
 
     def __add__(self, other: Probe) -> Probe:
@@ -40,14 +40,14 @@ class _ProbeResult(StrEnum):
 
 
 def probe_spans(position: int, old: Span, new: Span) -> tuple[Span, ...]:
-    """Return the places to probe: log start, middle, around the position, end, inside both logs."""
+    """Return the spans to probe: log start, middle, around the position, end, inside both logs."""
     both = _both(old, new)
     if both.end <= both.start:
         return ()
     half = PROBE_RECORDS // 2
     middles = (both.start + half, (both.start + both.end) // 2, both.end - half)
     spans = {both.clip(middle - half, middle + half) for middle in middles}
-    # One place, so that the identities on both sides of the position are made of the same parts.
+    # One span, so that the identities on both sides of the position have the same components.
     spans.add(both.clip(position - PROBE_RECORDS, position + PROBE_RECORDS))
     return tuple(sorted((span for span in spans if len(span)), key=lambda span: span.start))
 
@@ -87,14 +87,14 @@ def _compared(old: LogWindow, new: LogWindow) -> Iterator[tuple[int, _ProbeResul
 
 
 def preserved(position: int, old: Span, new: Span, near: Iterable[Neighbour], all_places: Iterable[Probe]) -> bool:
-    """Whether the offsets are kept, as far as the probes show: before the position, at it, and wherever they looked.
+    """Return whether the probes show that offsets are kept: before the position, at it, and everywhere else.
 
     Args:
         position: The next record to read.
         old: From the old log's start to its end.
-        new: The same of the new one. What only one of them holds says nothing.
-        near: The records around the position that agree.
-        all_places: Every probe.
+        new: The same of the new log. Offsets that only one of them holds say nothing.
+        near: The agreeing records around the position.
+        all_places: All probes.
     """
     both, total = _both(old, new), sum(all_places, Probe())
     sides = {neighbour.side for neighbour in near}

@@ -1,4 +1,4 @@
-"""One row of the comparison: what the records said, else what others claim, else a reason why nobody knows."""
+"""Resolve one row of the comparison: by the records, or else by claims, or else with a reason why it is unknown."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from offsetwise.translation.worker import Answer
 class Match:
     query: Query
     stream: Translation | None = None
-    """What the stream itself tells, where it matches records in a way of its own; nothing else counts then."""
+    """The translation by the stream itself, if it matches records in its own way; then nothing else counts."""
     answer: Answer | None = None
-    """From the records; None where none were read."""
+    """The answer from the records; None if none were read."""
     preserved: bool = False
-    """The link keeps offsets: stated, and the probes agree (or no record was read)."""
+    """Whether the link keeps offsets: stated, and the probes agree (or no record was read)."""
     probed: str = ""
-    """What the probes said, as a sentence."""
+    """The result of the probes, as a sentence."""
     one_id: str = ""
-    """That the topic has one id on both clusters, as a sentence; empty where it has not, or none is known."""
+    """A sentence that the topic has one id on both clusters; empty if it has not, or an id is unknown."""
     candidates: tuple[Candidate, ...] = ()
     mirror_maker: int | None = None
     ways: frozenset[ReadingWay] = frozenset()
@@ -47,9 +47,9 @@ class Match:
     new_read: int = 0
     salt: str = ""
     replaced: str = ""
-    """Why the old log is not the one that the job read, as a sentence; empty where nothing shows that."""
+    """Why the old log is not the one that the job read, as a sentence; empty if nothing shows that."""
     planned: Match | None = None
-    """Of the end of a pending batch; None without one."""
+    """The match of the end of a pending batch; None without one."""
     pending_equal: bool | None = None
     """As in `PartitionComparison`."""
 
@@ -226,7 +226,7 @@ _RAW_IF_PRESERVED = {True: RawVerdict.SAME, False: RawVerdict.OUT_OF_RANGE, None
 
 
 def _replaced(row: PartitionComparison, offset: AnyPosition, match: Match) -> PartitionComparison:
-    """Leave the position open: no record of this log says where the job was in another one."""
+    """Leave the position open: no record of this log shows where the job was in another one."""
     read = Cut(
         exactness=Exactness.UNKNOWN, reason=Reason.FEW_ANCHORS, old_records=match.old_read, new_records=match.new_read
     )
@@ -236,7 +236,7 @@ def _replaced(row: PartitionComparison, offset: AnyPosition, match: Match) -> Pa
 
 def _by_content(row: PartitionComparison, offset: AnyPosition, match: Match, cut: Cut) -> PartitionComparison:
     exactness = cut.exactness or Exactness.UNKNOWN
-    # Where records contradict a claim, or show that the copy is not there, no claim stands.
+    # If records contradict a claim, or show that the copy is missing, no claim counts.
     may_claim = exactness is Exactness.UNKNOWN and cut.reason is Reason.FEW_ANCHORS
     claim = _best_claim(match.candidates) if may_claim else None
     counted = exactness in (Exactness.EXACT, Exactness.POSITION_EXACT, Exactness.BOUNDED) and cut.replay is not None
@@ -283,7 +283,7 @@ def _claimed(row: PartitionComparison, position: Query, offset: AnyPosition, mat
 
 
 def _why_not(position: Query, offset: AnyPosition) -> str:
-    """Explain why there can be no answer; empty where a claim may stand."""
+    """Return why there can be no answer; empty if a claim may be used."""
     for side, where, log in (
         ("old", position.topic_partition, position.old),
         ("new", position.new_topic_partition, position.new),
@@ -300,7 +300,7 @@ def _why_not(position: Query, offset: AnyPosition) -> str:
 
 
 def _best_claim(candidates: tuple[Candidate, ...]) -> Candidate | None:
-    """Return the claim with the highest lower end: each of them says that no unread record lies below its own."""
+    """Return the claim with the highest lower end: each claims that no unread record lies below its own."""
     usable = [candidate for candidate in candidates if candidate.lo is not None and not candidate.guess]
     return max(usable, key=lambda candidate: candidate.lo or 0, default=None)
 
@@ -318,8 +318,8 @@ def _raw(row: PartitionComparison, offset: AnyPosition, cut: Cut | None, *, time
         return RawReuse(verdict=verdict, skip=cut.raw_skip, replay=cut.raw_replay)
     if cut.exactness is Exactness.UNKNOWN:
         return RawReuse(verdict=RawVerdict.CONFUSION if cut.raw_differs else RawVerdict.UNKNOWN)
-    # Records between the anchors are ordered as on the new log: past the place lie unread ones, below it read ones.
-    # Where neither times nor what lies ahead tell, a mirror may have gone back, and copies may lie further ahead.
+    # Records between the anchors are in the order of the new log: unread ones lie above the position, read ones below
+    # it. If neither times nor the records ahead show it, a mirror may have started again, with copies further ahead.
     once = cut.reason is not Reason.COPIES_BELOW and (timed or cut.since_append or cut.ahead.examined)
     if cut.hi is not None and offset > cut.hi and once:
         return RawReuse(verdict=RawVerdict.LOSS)

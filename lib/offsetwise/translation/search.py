@@ -1,12 +1,12 @@
-"""Which records to read next, until a position is decided: pure steps between the reads.
+"""Decide which records to read next, until a position is decided: pure steps between the reads.
 
-One `SearchTarget` is one position of one partition. `first_windows` says what to read of both logs,
-`next_windows` looks at the cut made from it and says what to read next, or None. Who reads
-(Spark for many partitions at once, a list in the tests) does not matter here.
+One `SearchTarget` is one position of one partition. `first_windows` returns what to read of both logs, `next_windows`
+takes the resulting cut and returns what to read next, or None. The reader (Spark for many partitions at once, a list in
+the tests) is independent of this module.
 
-The cost is bounded by windows: they start narrow, grow fourfold only where the cut asks for it,
-and follow the shift of the records already paired. Log sizes do not enter, but for the last
-step that reads everything ahead, and only where that fits the budget.
+The cost is bounded by windows: they start narrow, grow fourfold only if the cut asks for it, and follow the shift of
+the records already paired. It does not depend on log sizes, except for the last step that reads everything ahead, and
+only if that fits the budget.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from offsetwise.model import Ahead, Exactness
 from offsetwise.translation.windows import Cut, Reason
 
 ROUNDS = 4
-"""Reads that may be spent on locating a position."""
+"""How many reads may be spent on locating a position."""
 
 GROWTH = 4
 
 SMALL_LOGS = 32
-"""Both logs together of at most this many windows are read whole, at once. So is a bracket, before sizes are known."""
+"""If both logs together have at most this many windows, they are read completely at once. A bracket too, before record
+sizes are known."""
 
 
 class SearchPhase(StrEnum):
     LOCATE = "locate"
     CONFIRM = "confirm"
-    """The place is known: examine what lies ahead, and what the raw number would do."""
+    """The position is located: examine the records ahead, and the effect of the unchanged offset."""
     EARLIER = "earlier"
-    """Unread records have no copy where the place is: look for one further down."""
+    """Unread records have no copy near the position: search for one further down."""
     RAW_ONLY = "raw only"
-    """No place was found where it was expected: compare the two records at the raw number, which may be one."""
+    """The position was not found where it was expected: compare the records at the unchanged offset on both logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class Span:
     end: int
 
     def clip(self, low: int, high: int) -> Span:
-        """Keep to a part of this log.
+        """Return the part of this log between two offsets.
 
         >>> Span(start=100, end=1200).clip(50, 164)
         Span(start=100, end=164)
@@ -61,18 +62,18 @@ class Span:
 class SearchTarget:
     position: int
     old: Span
-    """From log start to what the job may read."""
+    """From log start to the end of what the job may read."""
     new: Span
     brackets: tuple[Span, ...] = ()
-    """Where others say the place is (`end` inclusive), narrowest first: places to look."""
+    """Claimed ranges of the position (`end` inclusive), narrowest first, that show where to look."""
     window: int = 64
-    """Offsets read on each side at first."""
+    """How many offsets are read on each side at first."""
     budget: int = 200_000
-    """Offsets of one log that may be read at once."""
+    """How many offsets of one log may be read at once."""
     budget_bytes: int = 1_000_000_000
-    """The same in bytes; spent by what the records read so far weigh, so not on the first windows."""
+    """The same in bytes, by the mean size of the records read so far, so not for the first windows."""
     reach: int | None = None
-    """How far around a place the bytes allow to read; None while that is unknown."""
+    """How many offsets around a position the byte budget allows; None while that is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +82,12 @@ class Windows:
     new: Span
     phase: SearchPhase = SearchPhase.LOCATE
     last: bool = False
-    """Nothing larger will be read: the cut has to answer."""
+    """Nothing larger will be read: the cut must be final."""
     round: int = 1
 
 
 def first_windows(target: SearchTarget) -> Windows:
-    """Read around the position, and where the best bracket says it is; small logs whole."""
+    """Return windows around the position, and where the best bracket claims it is; small logs as a whole."""
     if len(target.old) + len(target.new) <= SMALL_LOGS * target.window:
         return Windows(old=target.old, new=target.new, last=True)
     old = target.old.clip(target.position - target.window, target.position + target.window)
@@ -99,11 +100,11 @@ def first_windows(target: SearchTarget) -> Windows:
 
 
 def affordable(target: SearchTarget, record_bytes: int | None) -> SearchTarget:
-    """Keep the budget to what its bytes allow, now that records were seen; never below the first window.
+    """Limit the budget to its bytes, now that record sizes are known; never below the first window.
 
     Args:
-        target: The position looked for.
-        record_bytes: Mean size of the records read, of the log with the larger ones; None where none was read.
+        target: The position to find.
+        record_bytes: Mean size of the records read, of the log with the larger ones; None if none was read.
 
     >>> span = Span(start=0, end=1_000_000)
     >>> affordable(SearchTarget(position=5, old=span, new=span), 1_000_000).budget
@@ -116,14 +117,14 @@ def affordable(target: SearchTarget, record_bytes: int | None) -> SearchTarget:
 
 
 def next_windows(target: SearchTarget, windows: Windows, cut: Cut, *, at_time: int | None = None) -> Windows | None:
-    """Return what to read after `cut`, or None when nothing more would be learnt.
+    """Return what to read after `cut`, or None if reading more cannot help.
 
     Args:
-        target: The position looked for.
-        windows: What `cut` was made from.
-        cut: The answer of `decide`.
-        at_time: The new log's first offset not older than the record before the position, where
-            that was asked for: a place to look when no record could be paired.
+        target: The position to find.
+        windows: The windows of `cut`.
+        cut: The result of `decide`.
+        at_time: The new log's first offset not older than the record before the position, if that was looked up: where
+            to look if no record could be paired.
     """
     if windows.phase is SearchPhase.RAW_ONLY:
         return _confirm(target, windows, cut)
@@ -137,11 +138,11 @@ def next_windows(target: SearchTarget, windows: Windows, cut: Cut, *, at_time: i
 
 
 def better(located: Cut, confirmed: Cut) -> Cut:
-    """Choose between the cut that located a place and the one made from larger windows.
+    """Choose between the cut that located a position and the one from larger windows.
 
-    The larger one knows more, unless it lost its anchors: records that are unique in a narrow
-    window may have twins further out. Where the end of the new log shows a mirror that went back, or has not come as
-    far as the job, a place that an earlier run left is an answer only with all that lies ahead of it.
+    The larger one has more evidence, unless it lost its anchors: records that are unique in a narrow window may have
+    twins further out. If the end of the new log shows a mirror that started again, or has not reached the job, a
+    position left by an earlier run is an answer only with all records ahead of it examined.
     """
     is_lagging = (located.exactness, located.reason) == (Exactness.UNKNOWN, Reason.NOT_YET_MIRRORED)
     if confirmed.reason in (Reason.FEW_ANCHORS, Reason.NO_COMMON_RECORD) or (
@@ -152,32 +153,32 @@ def better(located: Cut, confirmed: Cut) -> Cut:
 
 
 def wants_time(windows: Windows, cut: Cut) -> bool:
-    """Whether a look-up by timestamp would help: nothing was paired where the position was expected."""
+    """Return whether a look-up by timestamp would help: nothing was paired near the expected position."""
     return cut.exactness is None and cut.shift is None and windows.round == 1
 
 
 def in_doubt(cut: Cut) -> bool:
-    """Whether copies of unread records may lie below what was read of the new log, so that the place would skip them.
+    """Return whether copies of unread records may lie below the read part of the new log, where the cut skips them.
 
-    A mirror that went back, and whose later copies do not reach as far as its first ones, leaves some there; somebody
-    else may have written some elsewhere. Where all that is unread was read, and has its copy at or above the place,
-    there is no doubt.
+    A mirror that started again, and whose later copies do not reach as far as its first ones, leaves some there; others
+    may have written some elsewhere. There is no doubt if every unread record was read and has its copy at or above the
+    cut.
     """
     return cut.offset is not None and cut.new_from is not None and (cut.unfound or not cut.ahead.examined)
 
 
 def earlier_windows(target: SearchTarget, windows: Windows, cut: Cut, earliest: int) -> Windows | None:
-    """Read the new log from where copies of the unread records may begin; None where that is read, or too much.
+    """Return the windows from where copies of the unread records may begin; None if already read, or too large.
 
     Args:
-        target: The position looked for.
-        windows: The last ones read.
-        cut: What they, or narrower ones, said.
+        target: The position to find.
+        windows: The last windows read.
+        cut: The result from them, or from narrower ones.
         earliest: No copy of an unread record lies below this offset.
     """
     if earliest >= (cut.new_from or 0):
         return None
-    # Twice as far on the old log, so that whatever was copied in order finds its original.
+    # Twice as far on the old log, so that all copies in order find their originals.
     reach = 2 * max(0, windows.new.start - earliest) + target.window
     old = target.old.clip(windows.old.start - reach, windows.old.end)
     new = target.new.clip(min(earliest, windows.new.start), windows.new.end)
@@ -187,13 +188,13 @@ def earlier_windows(target: SearchTarget, windows: Windows, cut: Cut, earliest: 
 
 
 def settled(cut: Cut, earliest: int) -> Cut:
-    """Return what a cut in doubt is worth, where no copy of an unread record lies below `earliest`.
+    """Return a cut in doubt as far as it is valid, if no copy of an unread record lies below `earliest`.
 
-    Unless all from there on was read, the place is only bounded.
+    Unless all from there on was read, the position is only bounded.
     """
     if cut.offset is None or cut.new_from is None or earliest >= cut.new_from:
         return cut
-    # Without times, other copies of all records around the place may lie anywhere that was not read.
+    # Without times, other copies of all records around the position may lie anywhere that was not read.
     anywhere = cut.unread_since is None and not cut.ahead.examined
     is_undecided = cut.raw_skip == 0 or anywhere
     return replace(
@@ -203,7 +204,7 @@ def settled(cut: Cut, earliest: int) -> Cut:
         offset=earliest,
         lo=earliest,
         hi=None if anywhere else cut.hi,
-        # What lies ahead, or is still to come, may be repeated too where it was not counted.
+        # Records ahead, or still to come, may be repeated too if they were not counted.
         replay=None if anywhere or cut.replay is None or cut.ahead.missing != 0 else cut.replay + cut.offset - earliest,
         foreign_below=None,
         missing=0,
@@ -228,7 +229,7 @@ def _grow(target: SearchTarget, windows: Windows, cut: Cut, at_time: int | None)
         bracket = _bracket(target, min)
         new = _around(target, windows.new if bracket is None else bracket, reach)
     if is_last or (cut.shift is None and windows.round >= 2):
-        # The widest look: everything, where that is allowed, else the widest bracket.
+        # The widest read: everything, if that is allowed, or else the widest bracket.
         if len(target.new) <= target.budget:
             new = target.new
         elif cut.shift is None and (bracket := _bracket(target, max)) is not None:
@@ -251,7 +252,7 @@ def _confirm(target: SearchTarget, windows: Windows, cut: Cut) -> Windows | None
         if max(len(target.old), len(target.new)) <= target.budget:
             old_from, new_from = target.old.start, target.new.start
     if abs(shift) <= target.budget and target.new.start <= target.position <= target.new.end:
-        # Between the place and the raw number every record must be seen on both logs.
+        # Every record between the position and the unchanged offset must be seen on both logs.
         new_from, old_from = min(new_from, target.position - window), min(old_from, target.position - shift - window)
         new_to, old_to = max(new_to, target.position + window), max(old_to, target.position - shift + window)
     requested = Windows(
@@ -292,5 +293,5 @@ def _around(target: SearchTarget, span: Span, reach: int) -> Span:
 
 
 def _reach(target: SearchTarget, length: int, requested: int) -> int:
-    """Return how far around a place of some length the bytes let a window reach; never less than the first one."""
+    """Return how far around a span the byte budget lets a window reach; never less than the first window."""
     return requested if target.reach is None else max(target.window, min(requested, target.reach - length // 2))

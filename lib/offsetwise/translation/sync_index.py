@@ -1,7 +1,7 @@
-"""Every retained offset sync, indexed, so that a position is bracketed as narrowly as the syncs topic allows.
+"""All retained offset syncs, indexed, so that a position is bracketed as narrowly as the syncs topic allows.
 
-MirrorMaker keeps 64 slots in memory; its topic holds more. Two things make a sync worthless for a position, and both
-begin a new *run*: MirrorMaker went back on the source (a smaller upstream), or its copies went back on the target
+MirrorMaker keeps 64 slots in memory; its topic holds more. Two events make earlier syncs worthless for a position, and
+both begin a new *run*: MirrorMaker went back on the source (a smaller upstream), or its copies went back on the target
 (the topic was recreated there). Within a run upstream and downstream rise together, so a run can be searched.
 """
 
@@ -26,9 +26,9 @@ class SyncIndex:
 
         Args:
             partitions: (topic, partition) pairs.
-            ordinal: Per sync, which of `partitions` it belongs to.
-            upstream: Per sync, the offset on the source.
-            downstream: Per sync, the offset on the target.
+            ordinal: For each sync, the index of its partition in `partitions`.
+            upstream: For each sync, the offset on the source.
+            downstream: For each sync, the offset on the target.
         """
         order = np.argsort(ordinal, kind="stable")
         self._number = {pair: number for number, pair in enumerate(partitions)}
@@ -58,8 +58,8 @@ class SyncIndex:
     ) -> tuple[tuple[OffsetSync | None, OffsetSync | None], ...]:
         """Return, of every run, the newest sync at or before a position and the first one after it, the last run first.
 
-        Earlier runs describe older copies. They help where MirrorMaker went back and copied again from behind the
-        position, and mislead where the source topic was recreated; only records can tell.
+        Earlier runs describe older copies. They help if MirrorMaker went back and copied again from before the
+        position, and mislead if the source topic was recreated; only records can show that.
         """
         begin, end = self._slice(topic, partition)
         pairs = []
@@ -88,7 +88,7 @@ class SyncIndex:
 def _runs(ordinal: Int64s, upstream: Int64s, downstream: Int64s) -> Int64s:
     starts = np.ones(len(ordinal), dtype=np.bool_)
     same_place = (upstream[1:] == upstream[:-1]) & (downstream[1:] == downstream[:-1])
-    # Two records cannot share one downstream offset: a downstream that does not rise was written to another log.
+    # Two records cannot share one downstream offset: one that does not rise was written to another log.
     went_back = (upstream[1:] < upstream[:-1]) | ((downstream[1:] <= downstream[:-1]) & ~same_place)
     starts[1:] = (ordinal[1:] != ordinal[:-1]) | went_back
     runs: Int64s = np.maximum.accumulate(np.where(starts, np.arange(len(ordinal)), 0)) if len(ordinal) else ordinal

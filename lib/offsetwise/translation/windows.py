@@ -1,4 +1,4 @@
-"""What the counted cut reads and what it answers. Standard library only: shipped to Spark's workers."""
+"""The inputs and the result of the counted cut. Standard library only: shipped to Spark's workers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LogWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """The answer of `decide`. `exactness` None asks for larger windows."""
+    """The result of `decide`. An `exactness` of None asks for larger windows."""
 
     exactness: Exactness | None
     reason: Reason
@@ -56,25 +56,25 @@ class Cut:
     replay: int | None = None
     foreign_below: int | None = None
     missing: int = 0
-    """Unread records inside the examined stretch that the new log does not hold."""
+    """How many unread records of the examined stretch the new log does not hold."""
     unfound: bool = False
-    """Whether unread records were seen that have no copy in the examined stretch."""
+    """Whether unread records were seen without a copy in the examined stretch."""
     unread_since: int | None = None
-    """No record that was seen unread has an older timestamp than this; None where timestamps do not tell."""
+    """The lowest timestamp of the unread records that were seen; None if timestamps cannot be used."""
     since_append: bool = False
-    """Whether brokers set those timestamps: a copy is then younger than its original, clocks apart."""
+    """Whether brokers set those timestamps: a copy is then younger than its original, except for clock skew."""
     new_from: int | None = None
-    """Where the new log begins to be known, if above its start."""
+    """Where the known part of the new log begins, if above its start."""
     aborted_visible: int = 0
-    """Records of aborted transactions that are ordinary records on the new log."""
+    """How many records of aborted transactions are ordinary records on the new log."""
     ahead: Ahead = field(default_factory=lambda: Ahead(examined=False))
     caught_up: bool = False
     raw_skip: int | None = None
     raw_replay: int | None = None
     raw_differs: bool = False
-    """Whether the records at the raw number were seen on both logs and are not the same."""
+    """Whether the records at the unchanged offset were seen on both logs and differ."""
     pending_equal: bool | None = None
-    """Whether the pending batch holds the same records on both clusters; None where it was not compared."""
+    """Whether the pending batch holds the same records on both clusters; None if it was not compared."""
     anchors_before: int = 0
     anchors_after: int = 0
     shift: int | None = None
@@ -82,7 +82,7 @@ class Cut:
     old_records: int = 0
     new_records: int = 0
     looks: str = ""
-    """How two looks at a log disagree, as a clause."""
+    """How two observations of a log contradict each other, as a clause."""
     neighbours: tuple[Neighbour, ...] = ()
     at_raw: tuple[Neighbour, ...] = ()
 

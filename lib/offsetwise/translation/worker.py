@@ -1,4 +1,4 @@
-"""What runs on Spark's workers for one group of records: shipped to them, so no import beyond what they have.
+"""The code that answers one group of records on Spark's workers, so it imports only what they have.
 
 Each group is one task: the records of both logs that one question needs. The answer is one row, a task number and a
 JSON object, whatever the number of records.
@@ -38,7 +38,7 @@ RECORD_COLUMNS = (
 )
 ANSWER_SCHEMA = "task long, answer string"
 RUN = 3
-"""Records in a row whose times tell more than one record's."""
+"""How many consecutive records whose times agree are stronger evidence than one record."""
 
 
 class RecordQuestion(StrEnum):
@@ -65,7 +65,7 @@ class Task:
     natives_excluded: bool = False
     last: bool = True
     until: int | None = None
-    """Of a cut: where the batch that begins at the position ends, if one is pending."""
+    """For a cut: the end of the batch that begins at the position, if one is pending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,24 +77,24 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """When the records that were read were written, epoch ms, and what of both logs that was."""
+    """The times of the records that were read, epoch ms, and which parts of both logs these are."""
 
     before: tuple[int, ...] = ()
-    """Of the last records before the position on the old log, at most `RUN`; empty where one has no time."""
+    """Of the last records before the position on the old log, at most `RUN`; empty if one has no time."""
     by_broker: bool = False
     """Whether a broker set the last of `before`."""
     newest_before: int | None = None
-    """The newest of all that were read before the position; None where one has no time."""
+    """The newest time before the position; None if a record has no time."""
     back_ms: int | None = None
-    """By how much a record of the old log is older than one before it, at most; None where one has no time."""
+    """The maximum by which a record of the old log is older than an earlier one; None if a record has no time."""
     old_is_empty: bool = False
-    """The whole old log was read, and holds no record that the job reads."""
+    """Whether the whole old log was read, and holds no record that the job reads."""
     new_is_whole: bool = False
-    """The whole new log was read."""
+    """Whether the whole new log was read."""
     newest_new: int | None = None
-    """The newest that was read of the new log; None where one has no time, or there is none."""
+    """The newest time read of the new log; None if a record has no time, or there is none."""
     new_ahead: int = 0
-    """How many records at or above the same number were read of the new log."""
+    """How many records of the new log at or above the unchanged offset were read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +102,10 @@ class Answer:
     cut: Cut | None = None
     probe: Probe | None = None
     kept: tuple[Neighbour, ...] = ()
-    """Of a probe: the records around the position that agree."""
+    """For a probe: the agreeing records around the position."""
     same: bool | None = None
     batch: Pending | None = None
-    """Of a cut: the pending batch, where the records read hold all of it and prove both its ends."""
+    """For a cut: the pending batch, if the records read hold all of it and prove both its ends."""
     made_of: str = ""
     timed: bool = True
     ignored_headers: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Answer:
     origin_shift: int | None = None
     """New minus old offset, as the provenance header nearest to the position claims."""
     record_bytes: int | None = None
-    """Mean size of the records read, of the log with the larger ones; None where none was read."""
+    """Mean size of the records read, of the log with the larger ones; None if none was read."""
 
 
 def answer_group(tasks: Mapping[int, tuple[str, Task]], group: Any) -> Any:
@@ -142,7 +142,7 @@ def answer_group(tasks: Mapping[int, tuple[str, Task]], group: Any) -> Any:
 
 
 def written(given: Answer, token: str) -> str:
-    """Write an answer with the token of its question, so that it is taken for no other question's."""
+    """Serialize an answer with the token of its question, so that it cannot be taken for another answer."""
     return json.dumps(fields_of(given) | {"token": token}, default=fields_of)
 
 
@@ -152,7 +152,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 class WrittenTimes:
-    """When the records of one log were written, epoch ms, in the order of the log."""
+    """The times of the records of one log, epoch ms, in the order of the log."""
 
     def __init__(self, timestamps: Sequence[int | None]) -> None:
         self._count = len(timestamps)
@@ -162,29 +162,29 @@ class WrittenTimes:
                 break
             self._timed.append(time)
         self._newest = [*accumulate(self._timed, max)]
-        """Of all records up to each; it ends before the first that has no time."""
+        """The maximum up to each record; it ends before the first record without a time."""
 
     @cached_property
     def back_ms(self) -> int | None:
-        """By how much a record is older than one before it, at most; None where one has no time."""
+        """The maximum by which a record is older than an earlier one; None if a record has no time."""
         if len(self._timed) < self._count:
             return None
         return max(map(sub, self._newest, self._timed), default=0)
 
     def newest(self, count: int) -> int | None:
-        """Return the newest time of so many first records; None where one has no time, or there is none."""
+        """Return the newest time of the first `count` records; None if one has no time, or there is none."""
         return self._newest[count - 1] if 0 < count <= len(self._newest) else None
 
 
 class Paired:
-    """What all questions about the same records of both logs share: their identities, and which are copies."""
+    """The values that all questions about the same records of both logs share: identities and anchors."""
 
     def __init__(self, old: Records, new: Records, aborted: Records) -> None:
         self.identified = identify(old, new, _only_aborted(aborted, old))
         self._old, self._new = old, new
         self._totals: dict[WindowStretch, StretchTotals] = {}
         self.cuts: dict[Task, Cut] = {}
-        """By what was asked, without the end of a batch."""
+        """By the task, without the end of a batch."""
 
     @cached_property
     def old_times(self) -> WrittenTimes:
@@ -223,15 +223,15 @@ def answer(
     origins: Mapping[int, int] | None = None,
     paired: Paired | None = None,
 ) -> Answer:
-    """Answer one task from its records. Without any record this is what a driver calls itself.
+    """Answer one task from its records; a driver calls this itself if there is no record.
 
     Args:
         task: The question.
         old: The records of its span of the old log.
-        new: Those of its span of the new one.
-        aborted: Those of the old log with aborted transactions, for a job that does not read them.
+        new: The records of its span of the new log.
+        aborted: The records of the old log with aborted transactions, for a job that does not read them.
         origins: The old offsets that provenance headers claim, by new offset.
-        paired: Of the very same records, where another question about them was answered before.
+        paired: The shared values of the same records, if another question about them was answered before.
     """
     paired = paired or Paired(old, new, aborted)
     identified = paired.identified
@@ -361,14 +361,14 @@ def _is_whole(span: Span, whole: Span) -> bool:
 
 
 def _no_better_than_masked(cut: Cut, identified: Identified) -> Cut:
-    """Records that match only with their schema ids masked prove a place, not that nothing differs."""
+    """Downgrade a cut whose records match only with masked schema ids: content may differ."""
     if identified.schema_ids and cut.exactness is Exactness.EXACT:
         return replace(cut, exactness=Exactness.POSITION_EXACT)
     return cut
 
 
 def moved() -> Answer:
-    """Answer for a log whose start passed the records while they were read."""
+    """Return the answer for a log whose start passed the records while they were read."""
     return Answer(cut=Cut(exactness=Exactness.UNKNOWN, reason=Reason.LOG_MOVED))
 
 

@@ -1,1 +1,1 @@
-"""Watching the lag: samples taken again and again, kept in the store, told to people and to Prometheus."""
+"""Watch the lag: take samples repeatedly, store them, and publish them to people and Prometheus."""

@@ -1,4 +1,4 @@
-"""Samplers inside a process that does something else: one thread per migration, started and stopped by people."""
+"""Samplers in the background of a process: one thread for each migration, which people start and stop."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Sampling:
     started_at: datetime
     running: bool = True
     sampled: int = 0
-    """Moments sampled."""
+    """How many moments were sampled."""
     last_at_ms: int | None = None
     not_kept: str | None = None
     """Why the newest sample is not in the store."""
     error: Exception | None = None
-    """What ended it."""
+    """The exception that ended it."""
 
 
 class _Running:
@@ -71,7 +71,7 @@ class BackgroundSamplers:
     """The samplers of one process.
 
     Args:
-        keeper: Where samples are kept.
+        keeper: The store of samples.
     """
 
     def __init__(self, keeper: Keeping) -> None:
@@ -80,13 +80,13 @@ class BackgroundSamplers:
         self._running: dict[str, _Running] = {}
 
     def start(self, name: str, migration: Migration, every_s: float, subjects: Sequence[LagSubject] = ()) -> None:
-        """Begin to sample a migration, unless it is being sampled. Returns at once.
+        """Start to sample a migration, unless it is being sampled. Returns at once.
 
         Args:
-            name: What the migration is called here.
+            name: The name of the migration in this process.
             migration: The migration.
-            every_s: How far apart samples are meant to be.
-            subjects: What to sample; all that the migration file names where nothing is given.
+            every_s: The intended interval of samples, in seconds.
+            subjects: What to sample; by default everything that the migration file names.
         """
         with self._lock:
             there = self._running.get(name)
@@ -97,7 +97,7 @@ class BackgroundSamplers:
             )
 
     def stop(self, name: str) -> None:
-        """Take no further sample; a reading under way ends by itself."""
+        """Take no further sample; a reading in progress ends by itself."""
         with self._lock:
             there = self._running.get(name)
             if there is not None:
@@ -105,7 +105,7 @@ class BackgroundSamplers:
                 there.change(running=False)
 
     def sampling(self, name: str) -> Sampling | None:
-        """Return what the sampler of a migration does; None where there never was one."""
+        """Return the state of a migration's sampler; None if there never was one."""
         with self._lock:
             there = self._running.get(name)
         return None if there is None else there.state

@@ -37,18 +37,18 @@ def watch(
     said: Callable[[str], None],
     heard: Callable[[TakenSample], None],
 ) -> bool:
-    """Take samples until SIGTERM or Ctrl-C, or so many; say whether all were whole and kept.
+    """Take samples until SIGTERM or Ctrl-C, or `count` of them; return whether all were complete and stored.
 
     Args:
-        migrations: What to watch; each in a thread of its own, so that a slow cluster delays no other migration.
+        migrations: What to watch; each in a separate thread, so that a slow cluster delays no other migration.
         checkpoints: Only these checkpoints.
         groups: Only these groups.
         every_s: Seconds between samples.
-        count: How many samples of each subject; None for no end.
-        metrics_port: Where Prometheus scrapes; None for nowhere, 0 for a free port.
+        count: How many samples of each subject; None for no limit.
+        metrics_port: The port for Prometheus; None for no metrics, 0 for a free port.
         store_url: As `open_store` takes it.
-        said: Told what happens, in sentences.
-        heard: Told of every sample. Never called twice at a time.
+        said: Called with sentences about the progress.
+        heard: Called with every sample, never concurrently.
 
     Raises:
         ConfigError: Nothing to watch, an unknown checkpoint, a URL or port that cannot be used.
@@ -83,7 +83,7 @@ def watch(
 def _run_all(samplers: Sequence[Sampler], count: int | None) -> bool:
     with _stopped_by_signals() as stop, ThreadPoolExecutor(len(samplers), "offsetwise-watch") as threads:
         running = [threads.submit(_run, sampler, stop, count) for sampler in samplers]
-        # A signal that the system gives to another thread is heard when this one wakes.
+        # A signal that the system delivers to another thread is handled when this one wakes.
         while wait(running, timeout=_WAKES_S).not_done:
             continue
         return all(future.result() for future in running)
@@ -137,13 +137,13 @@ def _run(sampler: Sampler, stop: threading.Event, count: int | None) -> bool:
     try:
         return sampler.run(stop, count=count)
     except BaseException:
-        stop.set()  # what cannot be right for one migration ends the command, and is said once
+        stop.set()  # an error in the configuration of one migration ends the command, and is reported once
         raise
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and Ctrl-C set; a reading under way is finished first, unless they come again."""
+    """Yield an event that SIGTERM and Ctrl-C set; a reading in progress is finished, unless they are repeated."""
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 

@@ -16,7 +16,7 @@ _JOB: Final = ("migration", "subject", "wave")
 
 
 class StateMetrics(Collector):
-    """Collects the newest status. The state of a job is the series of it whose value is 1."""
+    """Collects the newest status. The state of a job is its series with the value 1."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

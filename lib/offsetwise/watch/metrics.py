@@ -1,7 +1,7 @@
 """The newest samples as Prometheus metrics: the same numbers as on the screen, on 127.0.0.1.
 
-Series come from the samples at each scrape, so that those of a partition that is gone are gone too. An unknown number
-has no series: a 0 would be a lie. Values are 64-bit floats, as Prometheus has them: offsets beyond 2^53 are rounded.
+Series are built from the samples at each scrape, so that those of a removed partition disappear. An unknown number has
+no series: a 0 would be wrong. Values are 64-bit floats, as in Prometheus: offsets beyond 2^53 are rounded.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
-"""What the metrics are asked for under. A website could let a name of its own lead here, and read them."""
+"""The accepted host names. A website could point a name of its own here, and read the metrics."""
 MOST_PARTITIONS: Final = 5_000
-"""Partitions with series of their own; the totals always count all."""
+"""How many partitions have series of their own; the totals always count all."""
 
 _OF: Final = ("migration", "subject")
 _PARTITION: Final = (*_OF, "source", "topic", "partition")
@@ -40,7 +40,7 @@ class LagMetrics(Collector):
     """Collects the newest sample of each subject.
 
     Args:
-        most_partitions: How many have series of their own.
+        most_partitions: How many partitions have series of their own.
     """
 
     def __init__(self, *, most_partitions: int = MOST_PARTITIONS) -> None:
@@ -63,10 +63,10 @@ class LagMetrics(Collector):
 
 @contextmanager
 def served(metrics: Collector, port: int) -> Iterator[int]:
-    """Serve metrics on the loopback interface, and give the port; 0 chooses a free one.
+    """Serve metrics on the loopback interface, and yield the port; 0 chooses a free one.
 
     Raises:
-        ConfigError: The port is taken, or may not be used.
+        ConfigError: The port is taken, or not permitted.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(metrics)
@@ -88,7 +88,7 @@ def served(metrics: Collector, port: int) -> Iterator[int]:
 
 
 def _by_own_name(app: WSGIApplication) -> WSGIApplication:
-    """Answer only who asks for this machine by its own name."""
+    """Reject requests whose Host header is not a name of this machine."""
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         host = re.sub(r":[0-9]+$", "", str(environ.get("HTTP_HOST", "")).lower())
@@ -101,7 +101,7 @@ def _by_own_name(app: WSGIApplication) -> WSGIApplication:
 
 
 def label(text: str) -> str:
-    r"""Make a name safe as a label's value: one line, printable, and no two names alike.
+    r"""Escape a name for a label's value: one line, printable, and injective.
 
     >>> label("or\u202eders\n"), label("a\\b")
     ('or\\u202eders\\u000a', 'a\\\\b')

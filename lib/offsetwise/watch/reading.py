@@ -1,7 +1,7 @@
-"""One moment of a migration: its checkpoints and groups beside both clusters, each cluster read once.
+"""One moment of a migration: its checkpoints and groups with both clusters, each cluster read once.
 
-A cluster that does not answer, or a checkpoint that is gone, leaves its part of the samples unread and says why; the
-other parts are there.
+If a cluster does not answer, or a checkpoint is gone, its part of the samples is unread, with the reason; the other
+parts are complete.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def take_samples(
     """Take one sample of each subject, in their order.
 
     Args:
-        migration: The migration they belong to.
+        migration: The migration that they belong to.
         subjects: Checkpoints and groups of it.
         sampled_by: Who takes them, for people.
-        interval_ms: How far apart samples are meant to be.
-        before: The samples taken before. They tell which partitions to keep in view while something cannot be read.
+        interval_ms: The intended interval of samples.
+        before: The previous samples, whose partitions are kept while something cannot be read.
 
     Raises:
-        ConfigError: The migration names no such checkpoint.
+        ConfigError: The migration has no such checkpoint.
         SameClusterError: Both addresses lead to one cluster.
     """
     head = SampleHead(taken_at_ms=time.time_ns() // 1_000_000, sampled_by=sampled_by, interval_ms=interval_ms)
@@ -75,7 +75,7 @@ def take_samples(
     for lag_subject, (subject, no_positions) in resolved.items():
         missing = tuple(part for part in (no_old, no_new, no_positions) if part is not None)
         scene = replace(whole, subject=subject)
-        if subject.read is not None and whole.translate is not None:  # only positions tell of some of its shards
+        if subject.read is not None and whole.translate is not None:  # some of its shards are known only from positions
             snapshots = (subject.completed(snapshot, migration) for snapshot in (old, new))
             scene = Scene.of(migration, subject, *snapshots, live=True, sibling=whole)
         samples.append(_sample(scene, lag_subject, replace(head, before=known.get(lag_subject), missing=missing)))
@@ -87,7 +87,7 @@ def _subject(migration: Migration, subject: LagSubject) -> tuple[ReadSubject, Mi
         return ReadSubject.of(subject, migration), None
     config, stream = migration.checkpoint(subject.checkpoint), spec_of(migration.source.stream)
     try:
-        # A running Flink job leaves one checkpoint after the other: its folder is watched, and in it the newest.
+        # A running Flink job writes one checkpoint after another: its folder is watched, and the newest in it is read.
         read = on_cluster(read_newest(config.uri, roots=migration.checkpoint_roots), config.job.old_cluster_id)
     except OffsetwiseError as error:
         return ReadSubject.of(subject, migration, traits=config.job), _missing(LagPart.POSITIONS, error)
@@ -131,11 +131,11 @@ def _old(
 def _new(
     migration: Migration, topics: tuple[str, ...], groups: tuple[str, ...], old: Snapshot | None
 ) -> tuple[Snapshot, MissingPart | None]:
-    """Read the new cluster; what is one with the old one is not read twice."""
+    """Read the new cluster; if it is the old one, it is not read twice."""
     renamed, target = {migration.new_topic(topic) for topic in topics}, migration.target
     if old is not None and migration.is_one and renamed == set(topics):
         return replace(old, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=()), None
-    # The old names tell which cluster a checkpoint belongs to; that they are not there is no problem.
+    # The old names show which cluster a checkpoint belongs to; their absence is no problem of the new cluster.
     old_names = tuple(sorted(set(topics) - renamed))
     requested = (*sorted(renamed), *old_names)
     try:
@@ -175,12 +175,12 @@ def _row(scene: Scene, position: Query) -> PartitionComparison:
         or not are_two(scene.old, row.topic, scene.new, row.new_topic)
     ):
         return row
-    # A shard of the same number is another one there: only records tell a place.
+    # A shard of the same number is another one there: only records show a position.
     return replace(row, new_offset=None, method=Method.NONE, exactness=Exactness.UNKNOWN)
 
 
 def _belongs_elsewhere(scene: Scene, subject: LagSubject) -> MissingPart | None:
-    """Report a checkpoint whose positions turn out to be the new cluster's: they have no lag on the old one."""
+    """Return why a checkpoint has no lag on the old cluster: its positions are the new cluster's; else None."""
     if scene.migration.checkpoint(str(subject.checkpoint)).belongs_to is not None:
         return None
     names = {Cluster.OLD: scene.old.name, Cluster.NEW: scene.new.name}

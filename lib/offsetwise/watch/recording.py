@@ -18,24 +18,24 @@ CUTOVER = "cutover.jsonl.gz"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLook:
     at_ms: int
-    """Since the first look."""
+    """Milliseconds since the first observation."""
     history: StatusHistory
     logs: Cutover | None
-    """What the looks at the old logs had shown."""
+    """The observations of the old logs until then."""
 
 
 def recorded_lag(which: Bundled = Bundled.SPARK) -> Recording:
-    """Return the samples that were taken of a sample migration, on two real clusters.
+    """Return the recorded samples of a sample migration, from two real clusters.
 
     Raises:
-        FileError: The recording is not there, or damaged.
+        FileError: The recording is missing, or damaged.
     """
     lines = _lines(which, _LAG, "recorded samples of lag", "There is no lag to show for the sample.")
     return Recording([files.load(line, "lag-sample", subject=_LAG) for line in lines])
 
 
 def recorded_cutover(which: Bundled) -> tuple[RecordedLook, ...]:
-    """Return the looks of a cutover on two real clusters, in the order in which they were taken; empty where none was.
+    """Return the recorded observations of a cutover on two real clusters, in their order; empty without a recording.
 
     Raises:
         FileError: The recording is damaged.
@@ -47,7 +47,7 @@ def recorded_cutover(which: Bundled) -> tuple[RecordedLook, ...]:
 
 
 def looks_of(lines: Sequence[str]) -> Iterator[RecordedLook]:
-    """Yield what the lines of `status --watch --json --logs` show, look by look.
+    """Yield the observations in the output of `status --watch --json --logs`.
 
     Raises:
         FileError: A line is neither an `offsetwise/status` nor an `offsetwise/cutover`.

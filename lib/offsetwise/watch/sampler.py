@@ -1,4 +1,4 @@
-"""The loop that takes samples until it is stopped: on time, through dead clusters and locked stores."""
+"""The loop that takes samples until it is stopped: on time, whatever clusters and stores fail."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from offsetwise.store.store import Store
 from offsetwise.watch.reading import take_samples
 
 ALERT_MS: Final = 3_600_000
-"""Movement is judged against a sample so long ago, or the first one where they do not go back so far."""
+"""Movement is judged against a sample of this age, or the first one if there is none that old."""
 
 PRUNE_EVERY_S: Final = 1_800.0
 _KEPT_IN_MEMORY: Final = 13
-"""Earlier samples kept for judging movement: one in five minutes of the last hour."""
+"""How many earlier samples are kept to judge movement: one in five minutes of the last hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +40,17 @@ class TakenSample:
 
 class Keeping(Protocol):
     def add(self, sample: LagSample) -> int:
-        """Keep one."""
+        """Store a sample."""
 
     def prune(self, now_ms: int) -> int:
-        """Remove old ones."""
+        """Remove old samples."""
 
 
 class Keeper:
-    """The store, opened when it is first needed, and again after it could not be.
+    """The store, opened when it is first needed, and again after a failure.
 
     Args:
-        opened: Opens it. May raise a `StoreError`, now or later.
+        opened: Opens it. May raise a `StoreError`.
     """
 
     def __init__(self, opened: Callable[[], Store]) -> None:
@@ -59,7 +59,7 @@ class Keeper:
         self._lock = threading.Lock()
 
     def add(self, sample: LagSample) -> int:
-        """Keep a sample.
+        """Store a sample.
 
         Raises:
             StoreError: The store cannot be opened or written.
@@ -99,10 +99,10 @@ class Sampler:
     Args:
         migration: The migration.
         subjects: Checkpoints and groups of it, at least one.
-        every_s: How far apart samples are meant to be.
-        keeper: Where they are kept.
+        every_s: The intended interval of samples, in seconds.
+        keeper: Stores them.
         sampled_by: Who takes them, for people.
-        heard: Told of each sample.
+        heard: Called with each sample.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Sampler:
         """Take one sample of each subject.
 
         Raises:
-            ConfigError: The migration names no such checkpoint, or a secret leads nowhere.
+            ConfigError: The migration has no such checkpoint, or a secret cannot be resolved.
             SameClusterError: Both addresses lead to one cluster.
         """
         began = time.monotonic()
@@ -156,13 +156,13 @@ class Sampler:
         return tuple(results)
 
     def run(self, stop: threading.Event, *, count: int | None = None) -> bool:
-        """Take samples until told to stop, or so many; say whether all were whole.
+        """Take samples until `stop` is set, or `count` of them; return whether all were complete.
 
-        A reading that takes longer than the interval delays the next one; none is made up for.
+        A reading that takes longer than the interval delays the next one; missed ones are not repeated.
 
         Raises:
-            ConfigError: As `once`.
-            SameClusterError: As `once`.
+            ConfigError: As for `once`.
+            SameClusterError: As for `once`.
         """
         whole, number, due = True, 0, time.monotonic()
         while not stop.is_set():
@@ -201,10 +201,10 @@ class Sampler:
 def subjects_of(
     migration: Migration, checkpoints: Sequence[str] = (), groups: Sequence[str] = ()
 ) -> tuple[LagSubject, ...]:
-    """Return the subjects named, or all that the migration file names.
+    """Return the named subjects, or all in the migration file.
 
     Raises:
-        ConfigError: The migration names no such checkpoint.
+        ConfigError: The migration has no such checkpoint.
     """
     if checkpoints or groups:
         return (

@@ -1,4 +1,4 @@
-"""What many looks at a migration have shown together: lags over time, when jobs stopped, began and caught up. Pure."""
+"""The history of a migration's status: lags over time, and when jobs stopped, began and caught up. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from offsetwise.model import JobState, JobStatus, Status, epoch_ms
 
 MOST_MOMENTS: Final = 240
-"""Kept of a watch; beyond them, every second one of the older half is left out."""
+"""How many moments of a watch are kept; beyond that, every second one of the older half is dropped."""
 BEGUN: Final = frozenset({JobState.STARTED, JobState.CAUGHT_UP})
 """The states in which a job has begun on the new cluster: its sink has taken a batch."""
 
@@ -29,21 +29,21 @@ class LookMoment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
     at_ms: int
-    """Of the look that showed it first."""
+    """The time of the observation that showed it first."""
     observed: bool
-    """Whether a look before showed it in another state; else it may have been there for long."""
+    """Whether an earlier observation showed another state; otherwise it may have lasted for long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StatusHistory:
-    """What the looks of one watch have shown, in the order in which they were taken."""
+    """The observations of one watch, in their order."""
 
     newest: Status | None = None
     moments: tuple[LookMoment, ...] = ()
     stopped_ms: Mapping[str, int] = field(default_factory=dict)
-    """When each job moved its positions on the old cluster last, as far as that is known."""
+    """When each job last moved its positions on the old cluster, as far as that is known."""
     entered: Mapping[str, Arrival] = field(default_factory=dict)
-    """When each job came to its present state."""
+    """When each job entered its present state."""
     begun: Mapping[str, Arrival] = field(default_factory=dict)
     """When each job was first seen to have begun on the new cluster."""
     caught_up: Mapping[str, Arrival] = field(default_factory=dict)
@@ -51,13 +51,13 @@ class StatusHistory:
 
     @property
     def at_ms(self) -> int | None:
-        """When the newest look was taken, epoch ms."""
+        """When the newest observation was made, epoch ms."""
         return self.moments[-1].at_ms if self.moments else None
 
     def with_look(self, status: Status) -> StatusHistory:
-        """Return the history with one more look.
+        """Return the history with one more observation.
 
-        Where the clock was put back since the last one, what was seen before stays as long ago as it was.
+        If the clock was set back since the last one, earlier times are shifted so that they are as long ago as before.
         """
         at_ms = epoch_ms(status.taken_at)
         if self.moments and at_ms < self.moments[-1].at_ms:
@@ -84,7 +84,7 @@ class StatusHistory:
         )
 
     def _put_back(self, at_ms: int) -> StatusHistory:
-        """Return the history by a clock that shows an earlier time than at the last look; looks are evenly apart."""
+        """Return the history for a clock set back since the last observation, assuming a constant interval."""
         last_ms = self.moments[-1].at_ms
         apart_ms = last_ms - self.moments[-2].at_ms if len(self.moments) > 1 else 0
         by_ms = last_ms + apart_ms - at_ms
@@ -95,7 +95,7 @@ class StatusHistory:
         return replace(
             self,
             moments=tuple(replace(moment, at_ms=moment.at_ms - by_ms) for moment in self.moments),
-            # These are mostly times of files and batches, which other clocks have written.
+            # These are mostly times of files and batches, which come from other clocks.
             stopped_ms={job: min(stopped_ms, at_ms) for job, stopped_ms in self.stopped_ms.items()},
             entered=earlier(self.entered),
             begun=earlier(self.begun),
@@ -103,12 +103,12 @@ class StatusHistory:
         )
 
     def _stopped(self, job: JobStatus, before: Mapping[str, JobMark] | None, at_ms: int) -> int | None:
-        """Return when a job stopped on the old cluster; what was known first stays, unless it runs again."""
+        """Return when a job stopped on the old cluster; the first known time is kept, unless it runs again."""
         if job.state is JobState.RUNNING:
             return None
         known = self.stopped_ms.get(job.job)
         if known is not None:
-            # A job that is written to in place moves its positions again, on the new cluster.
+            # A job that is written in place moves its positions again, on the new cluster.
             moved = job.state not in _ON_OLD or job.stopped_ms is None
             return known if moved else max(known, job.stopped_ms or known)
         if job.stopped_ms is not None:

@@ -1,7 +1,7 @@
-"""The status of migrations watched for a process that does something else: one child process each, started by people.
+"""The status of migrations, watched in the background of a process: a child process each, which people start.
 
 The child is `offsetwise status --watch --json`: it reads the clusters, the checkpoints and the folder, and prints a
-line for each look. Whoever shows the looks reads none of that, and two who show them share one child.
+line for each observation. The process that shows them reads none of that, and two viewers share one child.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from offsetwise.watch.status_history import StatusHistory
 
 EVERY_S: Final = 5.0
 IDLE_S: Final = 60.0
-"""How long a watch goes on that nobody looks at."""
+"""How long a watch continues without a viewer, in seconds."""
 _CHECK_S: Final = 1.0
 _LAST_S: Final = 5.0
-"""How long the child may take to end after it was asked to."""
+"""How long the child may take to end after it was asked to, in seconds."""
 _MESSAGES: Final = 20
-"""Newest lines of the child that are no looks: what could not be read."""
+"""How many of the newest messages of the child are kept."""
 DIFFERENT: Final = 5
-"""The child's exit code where something else than its plan stands at the target of a job."""
+"""The child's exit code if the target of a job differs from its plan."""
 _MAIN: Final = (sys.executable, "-c", "from offsetwise.cli import main; main()")
 
 
@@ -45,30 +45,30 @@ class WatchedStatus:
     running: bool = True
     history: StatusHistory = field(default_factory=StatusHistory)
     logs: Cutover | None = None
-    """What the newest look at the old logs has shown; None before the first one is over."""
+    """The newest observation of the old logs; None before the first one is complete."""
     look_count: int = 0
     looked_at: datetime | None = None
-    """When the newest look was over."""
+    """When the newest observation was complete."""
     messages: tuple[str, ...] = ()
-    """What could not be read, in a sentence each, the newest last."""
+    """Sentences about what could not be read, the newest last."""
     unread: str | None = None
-    """The newest of them, where no look has succeeded since."""
+    """The newest of them, if no observation has succeeded since."""
     error: OffsetwiseError | None = None
-    """What ended it, with its remedy."""
+    """The error that ended it, with its remedy."""
     ended: str | None = None
-    """Why it ended, in a sentence, where nothing else says so."""
+    """Why it ended, as a sentence, if nothing else says so."""
     unwatched: bool = False
-    """Whether it was ended because nobody looked any more."""
+    """Whether it was ended because it had no viewer."""
 
 
 def command(migration: Path, folder: Path | None, *, still_for_s: float, every_s: float = EVERY_S) -> tuple[str, ...]:
-    """Return the command whose lines are the looks.
+    """Return the command whose output lines are the observations.
 
     Args:
         migration: The migration file.
-        folder: Where comparisons, plans, approvals and receipts lie; None for nowhere.
-        still_for_s: How long an old log has to stand still.
-        every_s: Seconds between looks.
+        folder: The folder with comparisons, plans, approvals and receipts; None if there is none.
+        still_for_s: How long an old log must not have grown, in seconds.
+        every_s: Seconds between observations.
     """
     given = () if folder is None else ("--folder", str(folder))
     flags = (
@@ -100,7 +100,7 @@ class _Watch:
             encoding="utf-8",
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
-        # Each is closed by the thread that reads it to its end.
+        # Each stream is closed by the thread that reads it to its end.
         self._output, self._talk = cast("IO[str]", self.child.stdout), cast("IO[str]", self.child.stderr)
         self.threads = [
             threading.Thread(target=target, name=f"offsetwise-status-{target.__name__}", daemon=True)
@@ -110,7 +110,7 @@ class _Watch:
             thread.start()
 
     def current(self) -> WatchedStatus:
-        """Return what it has shown, and keep it running for another while."""
+        """Return the status, and reset the time-out of a watch without viewers."""
         self.seen_s = time.monotonic()
         return self.state
 
@@ -135,7 +135,7 @@ class _Watch:
                 except OffsetwiseError as error:
                     self._change(error=error)
                 except ValueError:
-                    continue  # it was cut off: the process was killed inside it
+                    continue  # it was cut off: the process was killed while it wrote
         code = self.child.wait()
         with self._lock:
             ended = None
@@ -171,10 +171,10 @@ class _Watch:
 
 
 class BackgroundStatuses:
-    """The watches of one process, one for each migration however many look. One that nobody looks at ends.
+    """The watches of one process, one for each migration with any number of viewers. A watch without viewers ends.
 
     Args:
-        idle_s: How long a watch goes on that nobody looks at, in seconds.
+        idle_s: How long a watch continues without a viewer, in seconds.
     """
 
     def __init__(self, idle_s: float = IDLE_S) -> None:
@@ -184,14 +184,14 @@ class BackgroundStatuses:
         self._closed = threading.Event()
         self._guard: threading.Thread | None = None
         self.begun = 0
-        """Child processes that were started."""
+        """How many child processes were started."""
 
     def start(self, name: str, arguments: Sequence[str]) -> None:
-        """Begin to watch a migration, unless it is being watched. Returns at once.
+        """Start to watch a migration, unless it is being watched. Returns at once.
 
         Args:
-            name: What the migration is called here.
-            arguments: The command whose lines are the looks; see `command`.
+            name: The name of the migration in this process.
+            arguments: The command whose output lines are the observations; see `command`.
         """
         with self._lock:
             there = self._watches.get(name)
@@ -204,7 +204,7 @@ class BackgroundStatuses:
                 self._guard.start()
 
     def watched(self, name: str) -> WatchedStatus | None:
-        """Return what a watch has shown, and keep it running for another while; None where there never was one."""
+        """Return the status of a watch, and reset its time-out; None if there never was one."""
         with self._lock:
             there = self._watches.get(name)
         return None if there is None else there.current()

@@ -9,12 +9,12 @@ from offsetwise.model import MAX_TIME_MS, AnyPosition
 from offsetwise.position import OpaquePosition
 
 _DIGITS: Final = re.compile("[0-9]{14,}")
-"""Numbers that are shortened where there is little room; a time in milliseconds is not."""
+"""Numbers that are shortened if there is little room; a time in milliseconds is not."""
 _SIZES: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def number(value: AnyPosition | None) -> str:
-    """Print an integer with thousands separators, a position of another stream as its text; an unknown one as `?`.
+    """Format an integer with thousands separators, or another position as its text; `?` if unknown.
 
     >>> number(9007199254740993), number(None), number(-100)
     ('9,007,199,254,740,993', '?', '-100')
@@ -23,7 +23,7 @@ def number(value: AnyPosition | None) -> str:
 
 
 def brief(value: AnyPosition | None) -> str:
-    """Print a position where there is little room: the ends of its number, and of one in several shards the first.
+    """Format a position for little room: shorten long numbers, and show only the first of several shards.
 
     >>> brief(1_050), brief(None)
     ('1,050', '?')
@@ -41,7 +41,7 @@ def _ends(match: re.Match[str]) -> str:
 
 
 def signed(value: int | None) -> str:
-    """Print a difference with its sign; an unknown one as `?`.
+    """Format a difference with its sign; `?` if unknown.
 
     >>> signed(50), signed(0), signed(-100)
     ('+50', '0', '-100')
@@ -50,7 +50,7 @@ def signed(value: int | None) -> str:
 
 
 def first_of(names: Sequence[str], most: int, *, between: str = ", ") -> str:
-    """Name the first few, and how many more there are.
+    """Join the first names, with the number of the others.
 
     >>> first_of(["a", "b", "c"], 2), first_of(["a", "b"], 2), first_of(["a", "b"], 1, between="; ")
     ('a, b and 1 more', 'a, b', 'a and 1 more')
@@ -60,7 +60,7 @@ def first_of(names: Sequence[str], most: int, *, between: str = ", ") -> str:
 
 
 def changing(changed: int, same: int) -> str:
-    """Count what changes and what stays, each where there is any.
+    """Return how many things change and how many stay, without those that are zero.
 
     >>> changing(5, 3), changing(1, 1), changing(0, 2), changing(0, 0)
     ('5 change, 3 stay', '1 changes, 1 stays', '2 stay', '')
@@ -70,7 +70,7 @@ def changing(changed: int, same: int) -> str:
 
 
 def many(count: int | None, noun: str, plural: str | None = None) -> str:
-    """Count a noun; say so where its number is not known.
+    """Return a count with its noun; a text if the number is unknown.
 
     >>> many(1, "partition"), many(2_000, "partition"), many(None, "record")
     ('1 partition', '2,000 partitions', 'an unknown number of records')
@@ -81,7 +81,7 @@ def many(count: int | None, noun: str, plural: str | None = None) -> str:
 
 
 def part(count: int, total: int, noun: str) -> str:
-    """Count how many of all there are shown.
+    """Return how many of all are shown.
 
     >>> part(3, 2_000, "partition"), part(8, 8, "partition")
     ('3 of 2,000 partitions', '8 partitions')
@@ -90,7 +90,7 @@ def part(count: int, total: int, noun: str) -> str:
 
 
 def sentence(clauses: Sequence[str]) -> str:
-    """Make one sentence of clauses.
+    """Join clauses into one sentence.
 
     >>> sentence(["the old log has none", "the new one has two"])
     'The old log has none; the new one has two.'
@@ -100,7 +100,7 @@ def sentence(clauses: Sequence[str]) -> str:
 
 
 def at_most(count: int) -> str:
-    """Print a bound; nothing is below none.
+    """Format an upper bound; 0 needs no sign.
 
     >>> at_most(0), at_most(1_200)
     ('0', '≤ 1,200')
@@ -109,7 +109,7 @@ def at_most(count: int) -> str:
 
 
 def lag(value: int | None) -> str:
-    """Print a signed lag: how many records are left, or how far past the end the position lies.
+    """Format a signed lag: how many records are left, or how far the position is past the end.
 
     >>> lag(150), lag(-100), lag(None)
     ('150', '100 past the end', '?')
@@ -118,7 +118,7 @@ def lag(value: int | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """Print a number of bytes with binary units; an unknown one as `?`.
+    """Format a number of bytes with binary units; `?` if unknown.
 
     >>> size(0), size(3_370), size(5_000_000_000), size(None)
     ('0 B', '3.3 KiB', '4.7 GiB', '?')
@@ -132,7 +132,7 @@ def size(count: int | None) -> str:
 
 
 def duration(milliseconds: int | None) -> str:
-    """Describe how long something lasts, or is ago, in its two largest units; what is not known as `?`.
+    """Format a duration in its two largest units; `?` if unknown.
 
     >>> duration(3_501), duration(-200), duration(90_000), duration(7_380_000), duration(None)
     ('3.5 s', '-0.2 s', '1 min 30 s', '2 h 3 min', '?')
@@ -154,7 +154,7 @@ def duration(milliseconds: int | None) -> str:
 
 
 def moment(timestamp_ms: int | None) -> str:
-    """Print a record's time in UTC, ISO 8601 with milliseconds; `?` where there is none usable.
+    """Format a record's time in UTC, ISO 8601 with milliseconds; `?` if there is no usable one.
 
     >>> moment(1_700_000_000_123), moment(-1)
     ('2023-11-14T22:13:20.123Z', '?')
@@ -169,7 +169,7 @@ def moment(timestamp_ms: int | None) -> str:
 
 
 def clock(time: int | datetime | None, *, milliseconds: bool = False) -> str:
-    """Return a time, or one in epoch milliseconds, as a page writes it in a sentence; `?` where there is none usable.
+    """Format a time, or epoch milliseconds, for a sentence on a page; `?` if there is no usable one.
 
     >>> clock(1_700_000_000_123), clock(1_700_000_000_123, milliseconds=True), clock(-1)
     ('2023-11-14 22:13:20 UTC', '2023-11-14 22:13:20.123 UTC', '?')
@@ -183,7 +183,7 @@ def clock(time: int | datetime | None, *, milliseconds: bool = False) -> str:
 
 
 def utc(timestamp_ms: int) -> str:
-    """Describe a time in ISO 8601, UTC, to the second; one that no calendar has, in milliseconds.
+    """Format a time in ISO 8601, UTC, to the second; in milliseconds if it is outside the calendar.
 
     >>> utc(0), utc(2**62)
     ('1970-01-01T00:00:00Z', '4611686018427387904 ms')
@@ -194,7 +194,7 @@ def utc(timestamp_ms: int) -> str:
 
 
 def read_at(taken_at: str, now: datetime) -> str:
-    """Describe when something was read and how long ago.
+    """Return when something was read and how long ago.
 
     >>> read_at("2026-01-02T14:02:11Z", datetime(2026, 1, 2, 14, 2, 19, tzinfo=UTC))
     'read 2026-01-02 14:02:11 UTC, 8 s ago'

@@ -15,11 +15,11 @@ STATE: Final = {
 
 
 _NAMED: Final = 3
-"""Producers that a sentence names."""
+"""How many producers a sentence lists."""
 
 
 def required(requirement: CutoverRequirement) -> str:
-    """Return what a plan requires of the cutover, as a clause.
+    """Return a plan's required state of the cutover, as a clause.
 
     >>> required(CutoverRequirement(states=("frozen",), still_for_ms=90_000))
     'the logs of its topics on the old cluster have stood still for 1 min 30 s'
@@ -30,7 +30,7 @@ def required(requirement: CutoverRequirement) -> str:
 
 
 def producer_ids(row: CutoverPartition) -> str:
-    """Return the ids of those who wrote to a partition, the last to write first; empty where nobody is known."""
+    """Return the ids of a partition's producers, the last to write first; empty if unknown."""
     more = f" and {len(row.writers) - _NAMED:,} more" if len(row.writers) > _NAMED else ""
     return ", ".join(f"{writer.producer_id:,}" for writer in row.writers[:_NAMED]) + more
 
@@ -41,7 +41,7 @@ def producers(row: CutoverPartition) -> str:
 
 
 def furthest_behind_first(cutover: Cutover) -> tuple[CutoverPartition, ...]:
-    """Return the partitions by how far they have come, of equal ones those that grew most first."""
+    """Return the partitions, furthest behind first; within one state those that grew most first."""
     order = [*CutoverState]
     return tuple(
         sorted(

@@ -6,11 +6,11 @@ from offsetwise.model import Outcome, Plan, Settlement
 from offsetwise.wording import many
 
 NEWEST: Final = "newest checkpoint"
-"""The check of a plan that says whether a newer checkpoint may hold what it aborts."""
+"""The check of a plan whether a newer checkpoint may hold what it aborts."""
 
 
 def confirmation(plan: Plan) -> str | None:
-    """Return what an approver types to show that they know that it cannot be taken back; None where all of it can."""
+    """Return the text that an approver types to confirm what cannot be undone; None if all of it can."""
     if not plan.transactions:
         return None
     hanging = any(transaction.transactional_id is None for transaction in plan.transactions)
@@ -24,7 +24,7 @@ def _unsearched(plan: Plan) -> bool:
 
 
 def irreversible(plan: Plan) -> str | None:
-    """Describe in a sentence what of a plan cannot be taken back; None where all of it can."""
+    """Return a sentence about what a plan does that cannot be undone; None if all of it can."""
     if not plan.transactions:
         return None
     commits = sum(transaction.decision is Settlement.COMMIT for transaction in plan.transactions)

@@ -27,7 +27,7 @@ STATE: Final = {
 
 
 def counted(jobs: Iterable[JobStatus]) -> str:
-    """Count jobs by their states, those that went wrong first, then from the furthest to the least far."""
+    """Count jobs by state, failed ones first, then from the furthest to the least far."""
     counts = Counter(job.state for job in jobs)
     order = [state for state in JobState if not state.is_on_its_way]
     order += [state for state in reversed(JobState) if state.is_on_its_way]

@@ -1,4 +1,4 @@
-"""Sentences and labels in the words of a stream: shard and sequence number, where Kafka has partition and offset."""
+"""Translate sentences and labels to the terms of a stream, such as shard and sequence number."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from functools import cache
 
 
 def in_words(text: str, terms: Mapping[str, str], *, names: Iterable[str] = ()) -> str:
-    """Return a text with these words in the place of Kafka's: in the plural, with a capital, with its article.
+    """Return a text with Kafka's terms replaced, including plurals, capitals and articles.
 
-    What is part of a path, a key, an option or of something in quotes is a name, and stays as it is; so does what is
-    said of Kafka by name.
+    Parts of a path, a key, an option or a quotation are names, and stay unchanged; so do terms after the word Kafka.
 
     Args:
-        text: As of Kafka.
-        terms: What stands in the place of each of Kafka's words, in the singular. A longer one goes first.
-        names: Names that may stand in the text without quotes: a topic may be called `offsets`.
+        text: In Kafka's terms.
+        terms: The replacement of each of Kafka's terms, in the singular. Longer terms are replaced first.
+        names: Names that may be in the text without quotes: a topic may be named `offsets`.
 
     >>> kinesis = {"topic": "stream", "partition": "shard", "offset": "sequence number"}
     >>> in_words("Partitions by topic: every partition has an offset", kinesis)

@@ -8,7 +8,9 @@ from offsetwise.wording import clock, duration, many, size
 
 
 def lag_text(of: Behind | None) -> str:
-    """Describe how far a position is behind; `?` where nobody said. A number of records only where all were read.
+    """Describe how far a position is behind; `?` if unknown.
+
+    Has a number of records only if all were read.
 
     >>> lag_text(Behind(left=Left.RECORDS, ms=90_000)), lag_text(Behind(left=Left.RECORDS, ms=0, records=1))
     ('1 min 30 s', '0 s, 1 record')
@@ -30,7 +32,7 @@ def lag_text(of: Behind | None) -> str:
 
 
 def short(of: Behind | None) -> str:
-    """Describe the lag where there is little room; where nobody asked, or nobody answered, that.
+    """Describe the lag for little room; including whether it was not requested, or is unknown.
 
     >>> short(Behind(left=Left.RECORDS, ms=90_000)), short(Behind(left=Left.NOTHING, ms=0, last_ms=0))
     ('1 min 30 s behind', 'at the end')
@@ -49,13 +51,13 @@ def short(of: Behind | None) -> str:
 
 
 def parts(at: TopicPartition, position: AnyPosition, overall: Behind | None, of: Sequence[PartBehind]) -> list[str]:
-    """Describe where a position is, whole, and how far behind: a line for each of its shards, or one for all of it.
+    """Describe a position, and how far it is behind: a line for each of its shards, or one for all.
 
     Args:
-        at: What the position is said of.
-        position: Where it is.
-        overall: How far all of it is behind.
-        of: How far each of its parts is, of a position in several.
+        at: The partition of the position.
+        position: The position.
+        overall: How far the whole position is behind.
+        of: How far each of its parts is, for a position in several shards.
     """
     positions = in_partitions(at, position)
     several = {part.partition: part.behind for part in of}
@@ -67,7 +69,7 @@ def parts(at: TopicPartition, position: AnyPosition, overall: Behind | None, of:
 
 
 def quota(of: QuotaUse) -> str:
-    """Describe what asking took of what is shared with the jobs.
+    """Describe the quota that reading used, which is shared with the jobs.
 
     >>> print(quota(QuotaUse(partitions=3, reads=4, most_reads=2, read_bytes=1_200, reads_per_second=1,
     ...     allowed_per_second=5, allowed_bytes_per_second=2_097_152)))

@@ -25,7 +25,7 @@ from offsetwise.wording import at_most, many, number
 
 
 class Tone(StrEnum):
-    """What a colour says. It never says it alone: an icon and a word stand beside it."""
+    """The meaning of a colour, which is always shown with an icon and a word."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -117,11 +117,11 @@ GATE: Final = {
     Outcome.FAILED: Verdict(icon="!", word="not met", tone=Tone.WRONG),
     Outcome.UNKNOWN: Verdict(icon="?", word="unknown", tone=Tone.UNKNOWN),
 }
-"""Of the conditions under which a job may start."""
+"""For the conditions under which a job may start."""
 
 
 def raw(row: PartitionComparison) -> Verdict:
-    """Return what using the old number on the new cluster would do to one partition."""
+    """Return the effect of using the old offset unchanged in one partition of the new cluster."""
     if row.is_new:
         return Verdict(icon="+", word="new partition", tone=Tone.UNKNOWN)
     icon, tone = {RawVerdict.SAME: ("✓", Tone.RIGHT), RawVerdict.UNKNOWN: ("?", Tone.UNKNOWN)}.get(
@@ -148,7 +148,7 @@ def of_another_stream(row: PartitionComparison) -> bool:
 
 
 def rank(row: PartitionComparison) -> int:
-    """Order partitions by how much they need a look: 0 goes wrong, 1 unknown, 2 bounded or new, 3 right."""
+    """Return the priority of a partition: 0 goes wrong, 1 unknown, 2 bounded or new, 3 right."""
     if row.is_new:
         return 2
     if row.raw.verdict is RawVerdict.UNKNOWN:
@@ -159,12 +159,12 @@ def rank(row: PartitionComparison) -> int:
 
 
 def urgency(row: PartitionComparison) -> tuple[int, bool, int]:
-    """Order partitions, worst first: what goes wrong, of that what is proven, of that what costs most."""
+    """Return a sort key, worst first: partitions that go wrong, proven ones first, then those with the highest cost."""
     return rank(row), not row.exactness.proven, -(row.raw.skip or row.raw.replay or 0)
 
 
 def shift(row: PartitionComparison | PlannedPosition) -> int | None:
-    """Return new offset minus old offset; None where either is not known, or tells no number of records."""
+    """Return new offset minus old offset; None if either is unknown, or no integer."""
     return None if row.new_offset is None or row.old_offset is None else row.new_offset - row.old_offset
 
 
@@ -186,7 +186,7 @@ def ahead(records: Ahead) -> Verdict:
 
 
 def findings(severities: Iterable[Severity]) -> str:
-    """Count findings by what they mean, the worst first.
+    """Count findings by severity, the worst first.
 
     >>> findings([Severity.BLOCKS, Severity.WARNS]), findings([])
     ('! 1  ▲ 1', '')

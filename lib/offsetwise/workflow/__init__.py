@@ -1,6 +1,6 @@
-"""The verbs that read: what the console and the command line both call, so that they cannot differ.
+"""The read operations that both the console and the command line call, so that they cannot differ.
 
-Nothing here writes to a cluster or a checkpoint. Each verb is imported when it is first used: inspecting a checkpoint
+Nothing here writes to a cluster or a checkpoint. Each operation is imported at its first use: inspecting a checkpoint
 needs neither Kafka's client nor Arrow.
 """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from offsetwise.fleets import Fleet
 
 INSPECT_IN_PROCESS = 3
-"""Up to so many checkpoints are read here; more go through Spark."""
+"""Up to this many checkpoints are read in this process; more go through Spark."""
 
 
 def inspect(
@@ -33,22 +33,22 @@ def inspect(
     uids: Sequence[str] = (),
     committer: str | None = None,
 ) -> Iterator[Checkpoint | FailedCheckpoint]:
-    """Read checkpoints, globs of folders and dumps of several tables expanded: a few in-process, many on Spark.
+    """Yield each checkpoint, in the order of `uris`; a few are read in this process, many on Spark.
 
     Args:
-        uris: Paths and URIs.
-        roots: The folders that may be read; None when a person named the paths.
-        spark: Where many are read; a local session by default.
+        uris: Paths and URIs; globs and dumps of several tables are expanded.
+        roots: The folders that may be read; None if a person named the paths.
+        spark: The settings of Spark for many checkpoints; a local session by default.
         batches: How many of the newest retained batches to read.
-        uids: Uids of a Flink job's operators, which then is the only one inspected.
-        committer: The table of a DynamoDB committer, whose query then is the only one inspected.
+        uids: Uids of a Flink job's operators; requires a single path.
+        committer: The table of a DynamoDB committer; requires a single path.
 
     Raises:
         UsageError: Uids or a committer's table were named with several paths.
         StorageError: A single path cannot be read.
         CheckpointError: A single path holds no checkpoint. One of many is a `FailedCheckpoint`.
     """
-    named = frozenset(uris)  # a glob gives folders alone, which hold one each
+    named = frozenset(uris)  # a glob yields only folders, with one checkpoint each
     plain = expand(uris, roots=roots)
     results = tuple(part for uri in plain for part in (parts_of(uri, roots=roots) if uri in named else (uri,)))
     given: dict[str, object] = {"uids": tuple(uids), "committer": committer}
@@ -78,16 +78,16 @@ def _inspected_on_spark(
 
 
 def checkpoint_reading(migration: Migration, name: str, *, retained: int | None = None) -> CheckpointReading:
-    """Read one checkpoint of a migration; of Spark with its initial offsets and the times of its logs.
+    """Read one checkpoint of a migration; for Spark with its initial offsets and the times of its logs.
 
     Args:
         migration: The migration.
         name: The name of one of its checkpoints.
-        retained: The id of another checkpoint that the same Flink job retained: that one is read instead.
+        retained: The id of another retained checkpoint of the same Flink job, to read instead.
 
     Raises:
-        ConfigError: The migration names no such checkpoint.
-        MissingError: The job retained no such other one, or no longer does.
+        ConfigError: The migration has no such checkpoint.
+        MissingError: The job has not retained it.
         StorageError: It cannot be read, or lies outside the migration's roots.
         CheckpointError: It is no checkpoint.
     """
@@ -105,10 +105,10 @@ def checkpoint_reading(migration: Migration, name: str, *, retained: int | None 
 
 
 def batch_files(migration: Migration, name: str, batch: int) -> BatchFiles:
-    """Read the two files of one batch of a checkpoint as they stand.
+    """Read the two files of one batch of a checkpoint unparsed.
 
     Raises:
-        ConfigError: The migration names no such checkpoint.
+        ConfigError: The migration has no such checkpoint.
         StorageError: The checkpoint lies outside the migration's roots, or its file system cannot be opened.
     """
     return read_batch_files(migration.checkpoint(name).uri, batch, roots=migration.checkpoint_roots)
@@ -120,12 +120,12 @@ def state_rows(migration: Migration, name: str, *, progress: Progress = no_progr
     Args:
         migration: The migration.
         name: The name of one of its checkpoints.
-        progress: Told each step; what it raises stops the count.
+        progress: Called with each step; its exception stops the count.
 
     Raises:
-        ConfigError: The migration names no such checkpoint.
+        ConfigError: The migration has no such checkpoint.
         StorageError: It cannot be read, lies outside the roots, or Spark would read another path.
-        CheckpointError: It has no state that Spark's readers could be asked about.
+        CheckpointError: It has no state that Spark's readers can read.
         SparkError: Spark cannot be started, or cannot read it.
     """
     config = migration.checkpoint(name)

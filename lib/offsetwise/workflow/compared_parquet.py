@@ -1,4 +1,4 @@
-"""The positions of many jobs as a Parquet file: one row for each partition of each job that was compared."""
+"""The positions of many jobs as a Parquet file: one row for each partition of each compared job."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _FIELDS: Final[list[pa.Field[Any]]] = [
     pa.field("findings", pa.list_(pa.string()), nullable=False),
 ]
 SCHEMA: Final = pa.schema(_FIELDS)
-"""An offset is null where a position is no integer or not known; `old_position` and `new_position` are the texts that
-every document has. `raw_…` is what a restart with the old number would do."""
+"""An offset is null if a position is no integer or unknown; `old_position` and `new_position` are the texts that every
+document has. `raw_…` is the effect of a restart with the unchanged offset."""
 
 
 def parquet_of(compared: Iterable[tuple[str, Comparison]]) -> bytes:

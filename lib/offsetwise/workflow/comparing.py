@@ -23,14 +23,14 @@ from offsetwise.workflow.scenes import WantedJob, belongs_of, stage
 from offsetwise.workflow.time_lag import ask_old, exactly, with_behind, with_problems
 
 Known: TypeAlias = Callable[[WantedJob, Scene], Comparison | None]
-"""Returns the comparison of a job that is known already; None where it is to be made."""
+"""Returns a still valid comparison of a job from an earlier command; None if it must be compared."""
 
 
 def snapshot(migration: Migration, cluster: Cluster, *, topics: tuple[str, ...] | None = None) -> Snapshot:
-    """Read one cluster: all topics, or those named, and the groups of the migration.
+    """Read one cluster: all topics, or the named ones, and the groups of the migration.
 
     Raises:
-        ClusterError: The cluster gave no answer.
+        ClusterError: The cluster does not answer.
     """
     return read_cluster(migration, cluster, topics=topics, groups=migration.group_names)
 
@@ -46,23 +46,26 @@ def compare(
     repaired: Checkpoint | None = None,
     groups: tuple[str, ...] = (),
 ) -> Comparison:
-    """Compare a checkpoint's or a group's positions on both clusters, and keep these as they were read for it.
+    """Compare a checkpoint's or a group's positions on both clusters.
 
     Args:
         migration: The migration.
         subject: One of its checkpoints, or a consumer group of the old cluster.
         snapshots: Compare with these instead of the live clusters; no record is read then.
         content: Whether to read records. Without, nothing is better than CLAIMED.
-        progress: Told each step.
+        progress: Called with each step.
         rewind_to: Compare the positions after this earlier batch of the checkpoint instead of the restart's.
-        repaired: The checkpoint as a repaired copy will be; None to read what is there.
-        groups: Groups to read beside those of the migration.
+        repaired: The checkpoint as a repaired copy will be; None to read the existing one.
+        groups: Groups to read besides those of the migration.
+
+    Returns:
+        The comparison, with both snapshots.
 
     Raises:
         CheckpointError: The checkpoint cannot be used.
         ClusterError: A cluster cannot be read.
-        ConfigError: Spark cannot read a cluster with the properties given; nothing has been read yet.
-        PlanError: The checkpoint cannot be taken back to the batch.
+        ConfigError: Spark cannot read a cluster with the given properties; nothing has been read yet.
+        PlanError: The checkpoint cannot go back to the batch.
         SparkError: Spark cannot read the records.
     """
     job = WantedJob.of(subject, rewind_to=rewind_to, repaired=repaired)
@@ -92,17 +95,17 @@ def compare_each(
         jobs: The jobs, each once.
         snapshots: Compare with these instead of the live clusters.
         content: Whether to read records.
-        progress: Told each step.
-        groups: Groups to read beside those of the migration.
-        known: Returns the comparison of a job where one is known that still holds; it is not made again then.
+        progress: Called with each step.
+        groups: Groups to read besides those of the migration.
+        known: Returns the still valid comparison of a job, which is then not compared again.
         spark_beside: Whether to start Spark while checkpoints and clusters are read.
 
     Yields:
-        Each job as soon as it is ready, as comparing it alone would have given it, or why it cannot be compared.
+        Each job as soon as it is ready, with the same result as comparing it alone, or why it cannot be compared.
 
     Raises:
         ClusterError: A cluster cannot be read at all.
-        ConfigError: An unknown checkpoint, or properties that Spark cannot read a cluster with; nothing has been read.
+        ConfigError: An unknown checkpoint, or properties with which Spark cannot read a cluster; nothing has been read.
         SparkError: Spark cannot read the records.
     """
     by_records = content and snapshots is None and spec_of(migration.source.stream).translate is None

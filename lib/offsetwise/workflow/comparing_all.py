@@ -32,12 +32,12 @@ from offsetwise.workflow.scenes import WantedJob
 from offsetwise.workflow.stored import read_file
 
 MAX_AGE_S: Final = 3_600.0
-"""How old a comparison may be that is taken from an earlier command."""
+"""The maximum age of a comparison from an earlier command."""
 SUMMARY: Final = "summary.json"
 RECORDS: Final = "records"
-"""How positions were proven, where that is by records."""
+"""The value of `how` in `settings_of` if positions are proven by records."""
 _LONGEST_NAME: Final = 200
-"""Characters of a file's name; what file systems take is 255 bytes."""
+"""In characters; file systems allow 255 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +45,16 @@ class JobComparison:
     job: WantedJob
     outcome: Comparison | OffsetwiseError
     reused: bool = False
-    """Whether the comparison was made by an earlier command, and still holds."""
+    """Whether the comparison comes from an earlier command, and is still valid."""
     file: Path | None = None
-    """Where it was written, or stood; None without a folder, and where there is no comparison."""
+    """The file of the comparison; None without a folder, or without a comparison."""
 
 
 def all_jobs(migration: Migration) -> tuple[WantedJob, ...]:
     """Return every job of a migration, in the order of its file: the checkpoints, then the groups.
 
     Raises:
-        ConfigError: The file names none.
+        ConfigError: The file has no job.
     """
     jobs = _listed(migration)
     if not jobs:
@@ -85,20 +85,20 @@ def compare_all(
     Args:
         migration: The migration.
         requested: The jobs; None for all of the migration file.
-        out: A folder that gets a file for each comparison as soon as it is made, and a summary in the end. It is made
-            where there is none. What is there already and still holds is not made again.
-        max_age_s: How old that may be.
+        out: A folder for a file of each comparison, written as soon as it is made, and a summary at the end. It is
+            created if missing. Still valid comparisons in it are not made again.
+        max_age_s: The maximum age of those, in seconds.
         snapshots: Compare with these instead of the live clusters; no record is read then.
         content: Whether to read records.
-        progress: Told each step.
+        progress: Called with each step.
 
     Yields:
         Each job as soon as it is ready.
 
     Raises:
         ClusterError: A cluster cannot be read at all.
-        ConfigError: An unknown checkpoint, no job, or properties that Spark cannot read a cluster with.
-        FileError: The folder cannot be used. What was written before stays.
+        ConfigError: An unknown checkpoint, no job, or properties with which Spark cannot read a cluster.
+        FileError: The folder cannot be used. Files written before are kept.
         SparkError: Spark cannot read the records.
     """
     jobs = tuple(dict.fromkeys(requested or all_jobs(migration)))
@@ -141,10 +141,10 @@ def summary(migration: Migration, compared: Sequence[JobComparison]) -> FleetCom
 
 
 def file_name(job: WantedJob, *, alike: bool = False) -> str:
-    """Name the file of a job's comparison: its kind, and its name percent-encoded.
+    """Return the file name of a job's comparison: its kind, and its name percent-encoded.
 
-    A name that no file system takes is cut, and ends with two percent signs and the beginning of its SHA-256. So does
-    one that differs from another job's in capitals only, which many file systems do not tell apart.
+    A name that is too long is cut, and ends with two percent signs and the beginning of its SHA-256. So does one that
+    differs from another job's in case only, because many file systems ignore case.
 
     >>> from offsetwise.model import SubjectKind
     >>> file_name(WantedJob(kind=SubjectKind.GROUP, name="etl/eu"))
@@ -157,7 +157,7 @@ def file_name(job: WantedJob, *, alike: bool = False) -> str:
 
 
 def file_names(migration: Migration, jobs: Iterable[WantedJob]) -> dict[WantedJob, str]:
-    """Name the file of each job, also of those of the migration file, so that no two have one; see `file_name`."""
+    """Return the file name of each job, and of those of the migration file, all different; see `file_name`."""
     every = dict.fromkeys((*_listed(migration), *jobs))
     alike = Counter(file_name(job).lower() for job in every)
     return {job: file_name(job, alike=alike[file_name(job).lower()] > 1) for job in every}
@@ -184,19 +184,19 @@ def _sum(summaries: Iterable[Summary]) -> Summary:
 
 
 def settings_of(migration: Migration, how: str = RECORDS, snapshots: tuple[Snapshot, Snapshot] | None = None) -> str:
-    """Distinguish what decides about every comparison: this release, the migration file as read, and the way."""
+    """Return what decides about every comparison: this release, the migration file as read, and how it is compared."""
     times = [snapshot.taken_at for snapshot in snapshots or ()]
     return json.dumps([version("offsetwise"), migration.model_dump_json(), how, times])
 
 
 class ComparisonFolder:
-    """Keeps comparisons, each with the SHA-256 of what it was made from.
+    """Stores comparisons, each with the SHA-256 of its inputs.
 
     Args:
-        path: The folder; made where there is none.
-        settings: What decides about every comparison.
-        max_age_s: How old one may be that is taken again.
-        names: The name of the file of each job; see `file_names`.
+        path: The folder; created if missing.
+        settings: What decides about every comparison; see `settings_of`.
+        max_age_s: The maximum age of a comparison that is used again, in seconds.
+        names: The file name of each job; see `file_names`.
 
     Raises:
         FileError: It cannot be used, or holds a summary that is not ours.
@@ -223,7 +223,7 @@ class ComparisonFolder:
         return self._is_file(self._names[job])
 
     def known(self, job: WantedJob, scene: Scene) -> Comparison | None:
-        """Return the comparison of a job, if it was made from the same, and not too long ago.
+        """Return the stored comparison of a job if its inputs are the same and it is not too old.
 
         Raises:
             FileError: Something else has the name of its file.
@@ -239,7 +239,7 @@ class ComparisonFolder:
         return comparison
 
     def keep(self, job: WantedJob, comparison: Comparison) -> JobComparison:
-        """Write the comparison of a job, unless it is what is there.
+        """Write the comparison of a job, unless it was read from there.
 
         Raises:
             FileError: It cannot be written.
@@ -267,11 +267,11 @@ class ComparisonFolder:
 def _made_from(
     settings: str, job: WantedJob, checkpoint: Checkpoint | None, old: Snapshot, new: Snapshot
 ) -> str | None:
-    """Return the SHA-256 of what decides about a comparison; None where a part of that has no identity.
+    """Return the SHA-256 of the inputs of a comparison; None if an input has no identity.
 
-    That is, beside `settings`: the files of the checkpoint, or what the group has committed, and which clusters and
-    topics they are. What was written to the topics since is none of it: records are only added, and a comparison gets
-    old for that.
+    The inputs are `settings`, the files of the checkpoint or the commits of the group, and the ids of clusters and
+    topics. Records that were written since do not count: logs only grow, and the age of a comparison is limited for
+    that.
     """
     committed = [group.offsets for group in old.groups if group.name == job.group]
     itself = (

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def reconcile(migration: Migration, topic: str, *, progress: Progress = no_progress) -> Reconciliation:
-    """Count what both clusters hold of a whole topic, on Spark.
+    """Count the records of a whole topic on both clusters, on Spark.
 
     Args:
         migration: The migration.
         topic: The topic's name on the old cluster.
-        progress: Told each step, and several times a second while Spark counts; what it raises stops the count.
+        progress: Called with each step, and several times a second while Spark counts; its exception stops the count.
 
     Raises:
         ClusterError: A cluster or the topic cannot be read, or retention removed records meanwhile.
-        ConfigError: Spark cannot read a cluster with the properties given; nothing has been read yet.
+        ConfigError: Spark cannot read a cluster with the given properties; nothing has been read yet.
         SparkError: The job failed.
     """
     install_pyspark(progress)
@@ -91,10 +91,10 @@ def _topic_log(
 
 
 def _check_not_passed(migration: Migration, side: Cluster, log: TopicLog, snapshot: Snapshot) -> None:
-    """Go on only where the logs that were read are still there, whole, and still the same.
+    """Raise unless the logs that were read still exist, with all of the read ranges and the same topic ids.
 
     Raises:
-        ClusterError: They are not, or nobody tells.
+        ClusterError: They do not, or the cluster does not answer.
     """
     config = migration.cluster(side)
     topics, there = {topic.name: topic for topic in snapshot.topics}, snapshot.partitions()

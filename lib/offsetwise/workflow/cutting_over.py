@@ -1,4 +1,4 @@
-"""The move from the old logs to their copies, watched: does anybody still write, and has everything arrived?"""
+"""Watch a cutover: do the old logs still grow, and has everything been copied?"""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ from offsetwise.workflow.scenes import check_two_clusters
 
 EVERY_S: Final = 5.0
 COPIES_EVERY_S: Final = 15.0
-"""How long the mirror is left to go on before the records are compared again."""
+"""How long the mirror may continue before the records are compared again."""
 _ENDS: Final = Subject(kind=SubjectKind.GROUP, name="ends of the logs")
-"""What the ends are compared as: the commits of a group that has read everything."""
+"""A pretended group that has committed the ends of the logs: its positions are compared."""
 
 
 def cutover(
@@ -66,26 +66,26 @@ def cutover(
     progress: Progress = no_progress,
     wait: Callable[[float], object] = time.sleep,
 ) -> Cutover:
-    """Look at the old cluster's logs again and again: whether they stand still, and are on the new cluster.
+    """Watch the old cluster's logs: whether they have stopped growing, and are copied to the new cluster.
 
     Args:
         migration: The migration.
-        topics: Topics of the old cluster; empty for those of the plan, or of every job in the migration file.
+        topics: Topics of the old cluster; if empty, those of the plan, or of every job in the migration file.
         plan: A plan and its digest: its topics are watched, and the commits of its group compared.
-        still_for_s: How long a log has to stand still, in seconds; None for what the plan requires, or 60.
-        every_s: Seconds between looks.
-        until_copied: Whether to go on until every record is on the new cluster, or what the plan requires holds. Else
-            it is over as soon as a log is seen to grow, or once all have stood still for the stated time.
-        records: Whether to look for copies of a topic, with Spark, once its logs stand still; else none is COPIED.
-        heard: Told what is known after each look.
-        progress: Told each step.
-        wait: Lets so many seconds pass between two looks.
+        still_for_s: How long a log must not have grown, in seconds; None for what the plan requires, or 60.
+        every_s: Seconds between observations.
+        until_copied: Whether to continue until every record is on the new cluster, or the plan's requirement holds.
+            Otherwise it ends as soon as a log grows, or once no log has grown for `still_for_s`.
+        records: Whether to search for copies of a topic, with Spark, once its logs have stopped: else none is COPIED.
+        heard: Called with the result of each observation.
+        progress: Called with each step.
+        wait: Waits for a number of seconds between two observations.
 
     Raises:
-        ClusterError: A cluster gives no answer, has none of the topics, or is another one than before.
+        ClusterError: A cluster does not answer, has none of the topics, or is another one than before.
         ConfigError: No topic is named anywhere.
         SparkError: Spark cannot read the records.
-        UsageError: The time is shorter than two looks show.
+        UsageError: The time is shorter than two observations take.
     """
     watch = _CutoverWatch(migration, topics, plan, still_for_s=still_for_s, records=records, progress=progress)
     while True:
@@ -103,7 +103,7 @@ def watch_logs(
     records: bool,
     heard: Callable[[Cutover], None],
 ) -> NoReturn:
-    """Look at the logs of topics of the old cluster until `heard` raises: one that was copied may grow again.
+    """Watch the logs of topics of the old cluster until `heard` raises, because a copied log may grow again.
 
     The arguments and errors are those of `cutover`.
     """
@@ -148,10 +148,10 @@ class _CutoverWatch:
         self.problems: tuple[Problem, ...] = ()
 
     def observe(self, *, again: bool) -> Cutover:
-        """Look once; for the copies too of topics whose logs stand still, and at the logs once more behind that.
+        """Observe the logs once, then the copies of topics whose logs have stopped growing, and then the logs again.
 
         Args:
-            again: Whether a cluster that gives no answer is to be asked again, by another look.
+            again: Whether a later observation will ask a cluster that does not answer now.
         """
         try:
             self._look_at_logs()
@@ -185,7 +185,7 @@ class _CutoverWatch:
         )
 
     def pause_s(self, every_s: float) -> float:
-        """Return how long to wait before the next look: no longer than until all have stood still long enough."""
+        """Return the seconds until the next observation, at most until no log has grown for long enough."""
         left_s = (self.logs.still_for_ms - self.logs.least_still_ms) / 1000
         return min(every_s, left_s) if left_s > 0 else every_s
 
@@ -231,7 +231,7 @@ class _CutoverWatch:
         """Compare the ends of old logs, by the records of both clusters, as if a job had read up to there.
 
         Args:
-            names: Their topics.
+            names: The topics.
         """
         install_pyspark(self.progress)
         migration = self.migration
@@ -284,7 +284,7 @@ def _copies_of(
 
 
 def _with_ends_committed(old: Snapshot, migration: Migration) -> Snapshot:
-    """Return a snapshot in which a group has committed the end of every log that is known."""
+    """Return a snapshot in which a group has committed the end of every known log."""
     ends = {at: state.log.end(migration.isolation_level) for at, state in old.partitions().items()}
     commits = tuple(
         GroupOffset(topic=at.topic, partition=at.partition, offset=offset_of(end))
@@ -295,7 +295,7 @@ def _with_ends_committed(old: Snapshot, migration: Migration) -> Snapshot:
 
 
 def _topics_of(migration: Migration, plan: Plan | None) -> tuple[str, ...]:
-    """Return the topics of a plan, or of every job that the migration file names.
+    """Return the topics of a plan, or of every job in the migration file.
 
     Raises:
         ConfigError: There is none.

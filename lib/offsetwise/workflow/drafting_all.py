@@ -22,7 +22,7 @@ from offsetwise.workflow.planning import draft_compared, newest_of
 from offsetwise.workflow.scenes import WantedJob
 
 Heard: TypeAlias = Callable[[WantedJob, Comparison | OffsetwiseError], None]
-"""Called with a job, and what was compared of it or why it could not be."""
+"""Called with a job, and its comparison or why it could not be compared."""
 
 
 def _ignored(_: WantedJob, __: Comparison | OffsetwiseError) -> None:
@@ -44,21 +44,21 @@ def draft_all(
     """Draft a plan for each of many jobs from one reading of each cluster, and one search for the records of all.
 
     Args:
-        migration: Of which the jobs are.
-        request: What to write. Each job gets those of the targets that move jobs of its engine.
+        migration: The migration of the jobs.
+        request: The targets and decisions. Each job gets the targets that move jobs of its engine.
         requested: The jobs; None for all of the migration file.
-        wave: The wave whose jobs these are.
-        out: A folder for the plans, their comparisons and the set. A plan there that still holds is not drafted again.
-        max_age_s: How old the comparison of such a plan may be.
-        compared: What was compared just now, with its snapshots: it is not compared again.
-        heard: Told each comparison that was made.
-        progress: Told each step.
+        wave: The wave of the jobs.
+        out: A folder for the plans, their comparisons and the set. Still valid plans in it are not drafted again.
+        max_age_s: The maximum age of the comparison of such a plan, in seconds.
+        compared: Fresh comparisons with their snapshots: these jobs are not compared again.
+        heard: Called with each comparison.
+        progress: Called with each step.
 
     Yields:
-        Each job as soon as it is ready, as drafting it alone would have given it, or why it cannot be drafted.
+        Each job as soon as it is ready, with the same result as drafting it alone, or why it cannot be drafted.
 
     Raises:
-        OffsetwiseError: Nothing more can be drafted. What was written before stays.
+        OffsetwiseError: Nothing more can be drafted. Files written before are kept.
     """
     jobs = _jobs(migration, request, requested)
     names = file_names(migration, jobs)
@@ -72,14 +72,14 @@ def draft_all(
 
 
 def _jobs(migration: Migration, request: DraftRequest, requested: Sequence[WantedJob] | None) -> tuple[WantedJob, ...]:
-    """Return the jobs of a request, each once, if it may be of several."""
+    """Return the jobs of a request, each once, after checking that it may have several."""
     require_for_several(request)
     jobs = tuple(dict.fromkeys(requested or all_jobs(migration)))
     require_few(len(jobs), "draft: expected")
     return jobs
 
 
-def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of files
+def _planned(  # noqa: PLR0917 - the input of a draft, and the names of files
     migration: Migration,
     request: DraftRequest,
     names: Mapping[WantedJob, str],
@@ -100,7 +100,7 @@ def _planned(  # noqa: PLR0917 - what a plan is drafted from, and the names of f
         yield job, plan
 
 
-def _compared(  # noqa: PLR0917 - what is compared, and who hears of it
+def _compared(  # noqa: PLR0917 - the compared values, and the callback
     migration: Migration,
     jobs: Sequence[WantedJob],
     compared: Mapping[WantedJob, Comparison],
@@ -138,12 +138,12 @@ def plan_set_of(
     *,
     wave: str | None = None,
 ) -> PlanSet:
-    """Return the set of the plans that were drafted, with the reason of each job that has none.
+    """Return the set of the drafted plans, with the reason of each job without one.
 
     Args:
         migration: The migration.
         drafted: The jobs, in the order in which their plans are to be applied.
-        wave: The wave whose jobs these are.
+        wave: The wave of the jobs.
     """
     plans, refused = [], []
     for job, outcome in drafted:

@@ -31,12 +31,12 @@ ReadPart: TypeAlias = Callable[[Cluster, tuple[str, ...], tuple[str, ...]], Snap
 
 
 def shared_reading(migration: Migration, plans: Iterable[Plan], *, progress: Progress = no_progress) -> ReadPart:
-    """Read both clusters once for all plans, and return what hands each plan its part; see `drift`.
+    """Read both clusters once for all plans, and return a function that returns the part for each; see `drift`.
 
     Args:
-        migration: The one that they are of.
-        plans: All of them.
-        progress: Told each step.
+        migration: The migration of the plans.
+        plans: All plans.
+        progress: Called with each step.
 
     Raises:
         ClusterError: A cluster cannot be read.
@@ -75,17 +75,17 @@ def drift(
     read: ReadPart | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Drift, ...]:
-    """Read again what a plan requires, and say what is not as it was reviewed. No record is read.
+    """Read again what a plan requires, and return what has changed since the review. No record is read.
 
     Args:
         plan: The plan.
-        migration: The one that it is of.
+        migration: Its migration.
         sink: Decide about transactions of the job's sinks from this instead of their live cluster.
         read: Reads the clusters; by default each is read for this plan alone.
-        progress: Told each step.
+        progress: Called with each step.
 
     Raises:
-        PlanError: The plan is one of another migration.
+        PlanError: The plan belongs to another migration.
         ClusterError: A cluster cannot be read.
     """
     if plan.migration != migration.name and not plan.moves_nothing:
@@ -111,7 +111,7 @@ def drift(
 def _checkpoint(
     required: CheckpointRequirement | None, migration: Migration
 ) -> tuple[Checkpoint | None, Mapping[str, str]]:
-    """Read a checkpoint as it is now, and digests of its files; None where it cannot be: it may have changed."""
+    """Read a checkpoint and the digests of its files; None if it is unreadable, so that it counts as changed."""
     if required is None:
         return None, {}
     try:

@@ -24,7 +24,7 @@ POSITION: Final = pa.struct(
         pa.field("position", pa.string(), nullable=False),
     ]
 )
-"""`offset` is null where a position is no integer, `position` is its text as in every document. A shard's topic is
+"""`offset` is null if a position is no integer, `position` is its text as in every document. The topic of a shard is
 its stream."""
 PROBLEM: Final = pa.struct([pa.field(name, pa.string(), nullable=False) for name in ("code", "message", "fix")])
 _FIELDS: Final[list[pa.Field[Any]]] = [
@@ -42,9 +42,9 @@ _FIELDS: Final[list[pa.Field[Any]]] = [
     pa.field("problems", pa.list_(PROBLEM), nullable=False),
 ]
 SCHEMA: Final = pa.schema(_FIELDS)
-"""Of a checkpoint that could not be read, the error is its only problem, and what is not known is null."""
+"""For an unreadable checkpoint the error is its only problem, and unknown values are null."""
 _ROWS: Final = 1_000
-"""Of a row group: what is held uncompressed."""
+"""How many rows a row group has, which are in memory uncompressed."""
 
 
 class FleetParquet:
@@ -105,5 +105,5 @@ def _position(position: AnyPosition) -> dict[str, Any]:
 
 
 def _text(name: str) -> str:
-    """Return a name as UTF-8 can have it: that of a folder need not be text."""
+    """Return a name in valid UTF-8: a folder's name may have other bytes."""
     return name.encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""The folder that keeps the plans of many jobs, each with the comparison that it was drafted from."""
+"""A folder with the plans of many jobs, each with the comparison that it was drafted from."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from offsetwise.workflow.comparing_all import ComparisonFolder, settings_of
 from offsetwise.workflow.scenes import WantedJob
 
 DRAFTS: Final = "drafts.jsonl"
-"""The name of every plan with its digest, as it was drafted: one that was edited since is not taken for ours."""
+"""The name and digest of every drafted plan, one JSON line each, to recognize plans that were edited since."""
 _WRITTEN: Final = (".receipt.json", ".receipt.json.journal")
-"""In the place of the suffix of a plan's file: what applying it writes."""
+"""The suffixes of files that `apply` writes, instead of the suffix of the plan's file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class JobPlan:
     content: bytes
     """Every byte of that file."""
     reused: bool = False
-    """Whether the plan was drafted by an earlier command, and still holds."""
+    """Whether the plan comes from an earlier command, and is still valid."""
 
     @classmethod
     def of(cls, job: WantedJob, plan: Plan, file: str) -> Self:
@@ -47,7 +47,7 @@ class JobPlan:
 
 
 def plan_name(name: str) -> str:
-    """Return the name of the file of a job's plan, by that of its comparison.
+    """Return the file name of a job's plan, from that of its comparison.
 
     >>> plan_name("checkpoint-orders.json")
     'checkpoint-orders.plan.json'
@@ -56,14 +56,14 @@ def plan_name(name: str) -> str:
 
 
 class PlanFolder:
-    """Keeps plans, and tells which of them still hold.
+    """Stores plans, and decides which of them are still valid.
 
     Args:
-        path: The folder; made where there is none.
+        path: The folder; created if missing.
         migration: The migration.
-        request: What is asked for of every job.
-        max_age_s: How old the comparison of a plan may be that is taken again.
-        names: The name of the file of each job's comparison; see `file_names`.
+        request: The request for every job.
+        max_age_s: The maximum age of the comparison of a plan that is used again, in seconds.
+        names: The file name of each job's comparison; see `file_names`.
 
     Raises:
         FileError: It cannot be used, or its set has begun to be applied.
@@ -77,7 +77,7 @@ class PlanFolder:
         self._path = path
         self._request = request
         self.reused: dict[WantedJob, JobPlan] = {}
-        """The jobs whose plans were found to hold."""
+        """The jobs whose plans are still valid."""
         begun = path / f"{SET_FILE}.journal"
         if os.path.lexists(begun):
             raise FileError(
@@ -91,9 +91,9 @@ class PlanFolder:
         return self._comparisons.has(job) and os.path.lexists(self._path / plan_name(self._names[job]))
 
     def known(self, job: WantedJob, scene: Scene) -> Comparison | None:
-        """Return the comparison of a job whose plan still holds; None where it is to be drafted.
+        """Return the comparison of a job whose plan is still valid; None if it must be drafted.
 
-        No plan is drafted from a comparison in a file, which people can change.
+        No plan is drafted from the comparison in a file, because people can change it.
 
         Raises:
             FileError: Something else has the name of its plan, or that plan has begun to be applied.
@@ -123,9 +123,9 @@ class PlanFolder:
         return None
 
     def _holding(self, job: WantedJob, content: bytes, comparison: Comparison, scene: Scene) -> Plan | None:
-        """Return a plan if it was drafted from a comparison, for the same request, and what it requires is so now.
+        """Return a plan if it was drafted from this comparison for the same request, and its requirements hold now.
 
-        What it requires of services and sinks is not read here: such a plan is drafted again.
+        Requirements about services and sinks are not read here: such a plan is drafted again.
         """
         try:
             plan = read_plan(content, subject="the plan")
@@ -143,7 +143,7 @@ class PlanFolder:
         return None if drift(plan, scene.old, scene.new, scene.subject.read) else plan
 
     def keep(self, drafted: JobPlan | OffsetwiseError, comparison: Comparison) -> None:
-        """Write a plan, and the comparison that it was drafted from; nothing where there is no plan.
+        """Write a plan, and the comparison that it was drafted from; do nothing if there is no plan.
 
         Raises:
             FileError: They cannot be written.
@@ -165,7 +165,7 @@ class PlanFolder:
 
 
 def _drafts(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and the digest of every plan that was drafted; a line that a crash has torn is left out."""
+    """Yield the name and the digest of every drafted plan; a line torn by a crash is ignored."""
     if not os.path.lexists(path):
         return
     for line in files.read_bytes(path, "a list of drafts", fix="Move it away.").splitlines():

@@ -54,20 +54,20 @@ def draft(
 
     Args:
         migration: The migration.
-        subject: One of its checkpoints, or a consumer group of the old cluster. None for whoever `comparison` is of: a
-            checkpoint is then looked for in the migration by its URI.
-        request: What to write, and what people decided.
+        subject: One of its checkpoints, or a consumer group of the old cluster. None for the subject of `comparison`: a
+            checkpoint is then looked up in the migration by its URI.
+        request: The targets and people's decisions.
         drafted_at: ISO 8601, UTC.
-        comparison: Draft from this reading instead of a new one; nothing is contacted then, but the cluster of the sink
-            where a target ends its transactions, or the copy of the savepoint says that they are committed.
+        comparison: Draft from this instead of a new one; then only the cluster of the sink is read, if a target ends
+            its transactions or the copy of the savepoint marks them as committed.
         sink: Decide about transactions of the job's sinks from this instead of their live cluster.
-        progress: Told each step.
+        progress: Called with each step.
 
     Raises:
-        PlanError: The plan may not be made; every reason is named.
+        PlanError: There are objections; the message names all of them.
         CheckpointError: The checkpoint cannot be used.
         ClusterError: A cluster cannot be read.
-        ConfigError: The migration names no such checkpoint, or there is neither a job nor a comparison.
+        ConfigError: The migration has no such checkpoint, or there is neither a job nor a comparison.
         SparkError: Spark cannot read the records.
     """
     request = replace(request, subject=subject)
@@ -86,24 +86,24 @@ def draft_compared(
     drafted_at: str,
     progress: Progress = no_progress,
 ) -> Plan:
-    """Draft a plan from a comparison that was made just now with the live clusters, as `draft` makes one itself.
+    """Draft a plan from a fresh comparison with the live clusters, with the same result as `draft`.
 
     Args:
         migration: The migration.
-        request: What to write, with its subject. Where it has the times of the newest records, these are not read.
-        comparison: What was compared.
+        request: The targets, with the subject. If it has the times of the newest records, they are not read.
+        comparison: The comparison.
         drafted_at: ISO 8601, UTC.
-        progress: Told each step.
+        progress: Called with each step.
 
     Raises:
-        PlanError: The plan may not be made; every reason is named.
+        PlanError: There are objections; the message names all of them.
         ClusterError: A cluster cannot be read.
     """
     return _consistent(_drafted(migration, request, drafted_at=drafted_at, prepared=comparison, progress=progress))
 
 
 def _consistent(plan: Plan) -> Plan:
-    """Return the plan, unless nobody could read it again: files that it is drafted from may contradict themselves."""
+    """Return the plan if it could be read again: files that it is drafted from may contradict themselves."""
     wrong = next(contradictions(plan), None)
     if wrong is None:
         return plan
@@ -200,7 +200,7 @@ def _with_readings(
 
 
 def _check_cutover(migration: Migration, request: DraftRequest) -> None:
-    """Refuse to require something of old logs that nobody can watch."""
+    """Raise if the request requires a state of old logs that cannot be watched."""
     stream = spec_of(migration.source.stream)
     if request.cutover is None or stream.ends_watched:
         return
@@ -228,9 +228,9 @@ def _before(migration: Migration, request: DraftRequest) -> Iterator[TargetBefor
 
 
 def with_services(migration: Migration, comparison: Comparison) -> Comparison:
-    """Read what the services have that a plan for a comparison can write to; of one that may not be written to, why.
+    """Read the services that a plan for a comparison can write to; for each that must not be written to, the reason.
 
-    So a plan is drafted later from what was read together, and nothing is contacted for it.
+    So that a plan is drafted later from readings of one time, without contacting anything.
     """
     reads = []
     for kind in target_types():
@@ -249,10 +249,10 @@ def with_services(migration: Migration, comparison: Comparison) -> Comparison:
 
 
 def _read_before(services: Iterable[ServiceRead], targets: Iterable[Target]) -> Iterator[TargetBefore]:
-    """Yield what the services of a draft had when the comparison was made.
+    """Yield the state of the services of a draft at the time of the comparison.
 
     Raises:
-        PlanError: Nothing could be written to one of them as it was.
+        PlanError: One of them could not have been written to.
     """
     reads = {(read.target, read.name): read for read in services}
     for target in targets:

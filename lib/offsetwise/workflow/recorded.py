@@ -24,7 +24,7 @@ def load_migrations(paths: Iterable[Path]) -> tuple[Migration, ...]:
 
 
 def sample(which: Bundled = Bundled.SPARK) -> Migration:
-    """Return a bundled sample migration. Its clusters do not run; its comparisons were recorded from the lab."""
+    """Return a bundled sample migration. Its clusters do not run; its comparisons were recorded in the lab."""
     return load_migration(which.file("migration.yaml"))
 
 
@@ -39,7 +39,7 @@ def sample_comparison(checkpoint: str, which: Bundled = Bundled.SPARK) -> Compar
 
 
 def with_sample_snapshots(comparison: Comparison, which: Bundled = Bundled.SPARK) -> Comparison:
-    """Return a recorded comparison of a sample migration with both clusters as they were read for it.
+    """Return a recorded comparison of a sample migration with its snapshots of both clusters.
 
     Raises:
         FileError: A recorded snapshot cannot be read.
@@ -58,7 +58,7 @@ def sample_reconciliation(topic: str, which: Bundled = Bundled.SPARK) -> Reconci
 
 
 def sample_sink(which: Bundled = Bundled.FLINK) -> SinkSnapshot:
-    """Return what the recorded cluster of a sample's sinks said of their transactions.
+    """Return the recorded transactions on the cluster of a sample's sinks.
 
     Raises:
         FileError: The sample has none.
@@ -67,7 +67,7 @@ def sample_sink(which: Bundled = Bundled.FLINK) -> SinkSnapshot:
 
 
 def sample_drift(plan: Plan, which: Bundled = Bundled.SPARK) -> tuple[Drift, ...]:
-    """Hold a plan of a sample against its recording, which never changes.
+    """Compare a plan of a sample with its recording, which never changes.
 
     Raises:
         FileError: The sample is damaged.

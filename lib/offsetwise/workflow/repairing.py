@@ -18,17 +18,17 @@ from offsetwise.storage.folders import open_tree
 
 
 def repair(uri: str, request: DraftRequest, *, drafted_at: str, roots: Sequence[str] | None = None) -> Plan:
-    """Draft a plan of a repaired copy of a checkpoint. No cluster is asked.
+    """Draft a plan of a repaired copy of a checkpoint, without reading a cluster.
 
     Args:
         uri: The checkpoint.
-        request: The kind of repair, its settings, and who drafts it.
+        request: The kind of repair, its settings, and its author.
         drafted_at: ISO 8601, UTC.
-        roots: The folders that may be read; None when a person named the path.
+        roots: The folders that may be read; None if a person named the path.
 
     Raises:
         UsageError: There is no such kind of repair.
-        PlanError: The checkpoint does not fit it (REPAIR_REFUSED), or the request does not fit together.
+        PlanError: The checkpoint does not fit it (REPAIR_REFUSED), or the request contradicts itself.
         StorageError: The checkpoint cannot be read.
         CheckpointError: It is none.
     """
@@ -43,11 +43,11 @@ class FittingRepair:
     kind: str
     costs: tuple[str, ...]
     settings: tuple[str, ...] = ()
-    """What has to be said with it, as `--set` takes it."""
+    """The required settings, as `--set` takes them."""
 
 
 def fitting_repairs(uri: str, *, roots: Sequence[str] | None = None) -> tuple[FittingRepair, ...]:
-    """Return the repairs that a checkpoint fits, with what each costs.
+    """Return the repairs that a checkpoint fits, with the cost of each.
 
     Raises:
         StorageError: The checkpoint cannot be read.
@@ -68,13 +68,13 @@ def fitting_repairs(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Fi
 
 
 _UNKNOWN: Final = {"query_id": "UUID"}
-"""What only a person knows, by the key that asks for it."""
+"""Placeholders for values that only a person knows, by their keys."""
 
 
 def repaired_checkpoint(
     uri: str, kind: str, values: Mapping[str, str], *, roots: Sequence[str] | None
 ) -> tuple[Checkpoint, Repaired]:
-    """Return a checkpoint as it is, and its repair with the checkpoint as it would be in the copy.
+    """Return a checkpoint as it is, and its repair with the checkpoint as it will be in the copy.
 
     Raises:
         PlanError: The checkpoint does not fit the repair: REPAIR_REFUSED.

@@ -1,4 +1,4 @@
-"""What is read before any record: the positions of jobs, and both clusters, once for all of them."""
+"""Read everything except records: the positions of jobs, and both clusters, once for all jobs."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _CHECKPOINTS_AT_ONCE: Final = 8
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedJob(Subject):
     rewind_to: int | None = None
-    """The earlier batch of the checkpoint whose positions are wanted instead of the restart's."""
+    """The earlier batch of the checkpoint whose positions are requested instead of the restart's."""
     repaired: Checkpoint | None = field(default=None, compare=False)
-    """The checkpoint as a repaired copy will be; None to read what is there."""
+    """The checkpoint as a repaired copy will be; None to read the existing one."""
     newest: bool = field(default=False, compare=False)
-    """Whether the folder of a job that retains checkpoints stands for the newest of them. A plan needs one by name."""
+    """Whether the folder of a job that retains checkpoints means the newest of them. A plan needs one by name."""
 
     @classmethod
     def of(cls, subject: Subject, *, rewind_to: int | None = None, repaired: Checkpoint | None = None) -> WantedJob:
-        """Take a job, or its positions after an earlier batch, or as a repaired copy will have them.
+        """Return a job, or its positions after an earlier batch, or in a repaired copy.
 
         Raises:
-            ConfigError: A group is to be taken back to an earlier batch.
+            ConfigError: A group is to go back to an earlier batch.
         """
         if rewind_to is not None and subject.checkpoint is None:
             raise ConfigError(
@@ -64,18 +64,18 @@ def stage(
     groups: tuple[str, ...],
     progress: Progress,
 ) -> dict[WantedJob, Scene | OffsetwiseError]:
-    """Read jobs and both clusters; return what was read of each, or why it cannot be compared, unreadable ones first.
+    """Read jobs and both clusters; return the scene of each job or why it cannot be compared, unreadable ones first.
 
     Args:
         migration: The migration.
-        jobs: The jobs. One that cannot be read stops no other.
-        snapshots: Both clusters as read before, instead of the live ones.
-        groups: Groups to read beside those of the migration and of the jobs.
-        progress: Told each step.
+        jobs: The jobs. An unreadable one does not stop the others.
+        snapshots: Snapshots of both clusters instead of the live ones.
+        groups: Groups to read besides those of the migration and of the jobs.
+        progress: Called with each step.
 
     Raises:
-        ClusterError: A cluster cannot be read, or both are one.
-        ConfigError: The migration file does not name a checkpoint.
+        ClusterError: A cluster cannot be read, or both are the same.
+        ConfigError: The migration file has no such checkpoint.
     """
     read = dict(_read_jobs(migration, jobs, progress, live=snapshots is None))
     scenes: dict[WantedJob, Scene | OffsetwiseError] = {
@@ -102,7 +102,7 @@ def belongs_of(scene: Scene, queries: Iterable[Query], records: Records = UNREAD
     """Infer which cluster the positions of a job were read from.
 
     Raises:
-        CheckpointError: They are the new cluster's: there is nothing to translate.
+        CheckpointError: It is the new cluster: there is nothing to translate.
     """
     if scene.migration.may_be_one and scene.old.cluster_id == scene.new.cluster_id:
         return BelongsTo(cluster=Cluster.OLD, reason="Both are one: the job stays where its positions are.")
@@ -113,7 +113,7 @@ def belongs_of(scene: Scene, queries: Iterable[Query], records: Records = UNREAD
 
 
 def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReading) -> None:
-    """Refuse to go on with two readings of one cluster.
+    """Raise if two readings are of one cluster.
 
     Raises:
         SameClusterError: Both have the same cluster id.
@@ -129,7 +129,7 @@ def check_two_clusters(old: Snapshot | WholeReading, new: Snapshot | WholeReadin
 def _read_jobs(
     migration: Migration, jobs: Sequence[WantedJob], progress: Progress, *, live: bool
 ) -> Iterator[tuple[WantedJob, ReadSubject | OffsetwiseError]]:
-    """Read the checkpoints, several at a time: an object store makes each wait."""
+    """Read the checkpoints, several in parallel because an object store answers slowly."""
     itself = BelongsTo(cluster=Cluster.OLD, reason="A group's offsets are read from the old cluster itself.")
     total = sum(job.checkpoint is not None for job in jobs)
     configs = {job: migration.checkpoint(job.checkpoint) for job in jobs if job.checkpoint is not None}
@@ -214,7 +214,7 @@ def _checkpoint(migration: Migration, config: CheckpointConfig, job: WantedJob) 
 
 
 def digests(migration: Migration, checkpoint: Checkpoint, paths: Sequence[str]) -> dict[str, str]:
-    """Read the SHA-256 of files of a checkpoint, by path; those that cannot be read are left out. Rows have one too."""
+    """Return the SHA-256 of files of a checkpoint by path, without unreadable ones; of a table, those of its rows."""
     if engine_of(checkpoint.engine).reads_files:
         return dict(checkpoint.pins)
     read = open_tree(checkpoint.uri, roots=migration.checkpoint_roots).for_large_files().read_many(dict.fromkeys(paths))
@@ -222,7 +222,7 @@ def digests(migration: Migration, checkpoint: Checkpoint, paths: Sequence[str]) 
 
 
 _Seen = Callable[[ReadSubject], tuple[Snapshot, Snapshot]]
-"""Returns both clusters as a job sees them: its topics and groups."""
+"""Returns both clusters with the topics and groups of a job."""
 
 
 def _topics_of(
@@ -230,8 +230,8 @@ def _topics_of(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the topics of a job on the old cluster, their names on the new one, and those that are renamed.
 
-    The old names tell which cluster the checkpoint belongs to. Where topics are renamed, that they are not there is no
-    problem of the new cluster; nor are those that an application makes itself, which a finding judges.
+    The old names show which cluster the checkpoint belongs to. If topics are renamed, their absence is no problem of
+    the new cluster; nor is that of internal topics of the application, which a finding covers.
     """
     internal = set(subject.internal_topics(committed))
     topics = set(subject.topics(committed)) - internal
@@ -252,7 +252,7 @@ def _snapshots_of(
     more_groups: tuple[str, ...],
     progress: Progress,
 ) -> _Seen:
-    """Read the old cluster, then the new one: what the mirror says was then said before the new ends were read."""
+    """Read the old cluster, then the new one, so that the mirror's claims are older than the new ends."""
     always = {*migration.group_names, *more_groups}
     groups = tuple(sorted(always.union(*(subject.groups for subject in subjects))))
     committed: Snapshot | None = None
@@ -263,7 +263,7 @@ def _snapshots_of(
     topics = tuple(sorted({topic for of_old, _, _ in named for topic in of_old}))
     old = read_whole(migration, Cluster.OLD, topics=topics, groups=groups, progress=progress)
     requested = tuple(sorted({topic for _, renamed, unchanged in named for topic in (*renamed, *unchanged)}))
-    # What is one is read once: reads of streams count against a quota that jobs share.
+    # A single cluster is read once: reads of streams count against a quota that jobs share.
     same = migration.is_one and topics == requested
     new = old if same else read_whole(migration, Cluster.NEW, topics=requested, groups=groups, progress=progress)
     if not migration.may_be_one:
@@ -276,7 +276,7 @@ def _snapshots_of(
         there = new.snapshot((*renamed, *unchanged), its, if_there=unchanged)
         target = migration.target
         ours, there = (subject.completed(snapshot, migration) for snapshot in (ours, there))
-        if new is old:  # and its problems are told once
+        if new is old:  # and its problems are reported once
             there = replace(there, cluster=Cluster.NEW, name=target.name, alias=target.alias, problems=())
         return ours, there
 
@@ -294,14 +294,14 @@ def _with_queries(scene: Scene) -> Scene:
 
 
 _UNNAMED_TYPES: Final = frozenset({SHARE, "Unknown"})
-"""Of groups that may be share groups: librdkafka does not know their type by name."""
+"""Types of groups that may be share groups: librdkafka does not know that type by name."""
 
 
 def _check_group(scene: Scene, name: str) -> None:
     state = scene.group(Cluster.OLD)
     group = f"Group {name!r} on {scene.old.name!r}"
     if state is not None and state.error:
-        # A commit that was not read is not one that is missing.
+        # A commit that was not read is not a missing one.
         raise ClusterError(
             f"{group}: expected all its committed offsets, but it could not be read: {state.error}. Nothing was "
             "compared.",

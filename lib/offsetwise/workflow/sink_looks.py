@@ -21,7 +21,7 @@ from offsetwise.transactions.timing import seen_timeout_ms
 from offsetwise.transactions.upgrade import TransactionFacts
 
 _ASIDE_S: Final = 5
-"""How long is asked for what no decision about a transaction waits for: brokers' settings, and time-outs."""
+"""The timeout for facts that no decision about a transaction depends on: brokers' settings, and time-outs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,9 @@ class Sink:
     read: Checkpoint
     transactions: HeldTransactions
     cluster: ClusterConfig
-    """Which they write to."""
+    """The cluster that they write to."""
     after: ClusterConfig
-    """Which they write to once the job has moved."""
+    """The cluster that they write to once the job has moved."""
 
 
 def read_sink(migration: Migration, checkpoint: str, progress: Progress) -> Sink:
@@ -73,10 +73,10 @@ def observe(
 
 
 def ask_sink(migration: Migration, stated: CheckpointConfig, read: Checkpoint) -> SinkAnswer | None:
-    """Ask what became of the transactions that a checkpoint holds open.
+    """Read the state of the transactions that a checkpoint holds open.
 
     Returns:
-        None where it holds none, where the migration file does not state the cluster, and where that gives no answer.
+        None if it holds none, the migration file does not state the cluster, or that does not answer.
     """
     cluster = migration.sink(stated)
     if cluster is None or not open_transactions(read.details):
@@ -98,7 +98,7 @@ def ask_sink(migration: Migration, stated: CheckpointConfig, read: Checkpoint) -
 
 
 def require_of(snapshot: SinkSnapshot, sink: Sink) -> None:
-    """Refuse a snapshot that does not answer for what the checkpoint holds: nothing would be known of it."""
+    """Raise if a snapshot is not about the sink's cluster and transactions: their state would be unknown."""
     if snapshot.name != sink.cluster.name:
         raise UsageError(
             f"The snapshot: expected one of cluster {sink.cluster.name!r}, which the sink of {sink.read.uri} writes "
@@ -164,7 +164,7 @@ def _addresses(stated: CheckpointConfig) -> frozenset[str]:
 
 
 def elsewhere(sink: Sink, observations: LookPair) -> str | None:
-    """Explain why the sink writes to another cluster than the one that was asked; None where nothing does."""
+    """Return why the sink writes to another cluster than the one that was read; None if nothing shows that."""
     stated, cluster = sink.stated, sink.cluster
     servers = _addresses(stated)
     if not servers or servers & (observations.brokers | spec_of(cluster.stream).addresses(cluster.properties)):

@@ -31,7 +31,7 @@ from offsetwise.transactions.upgrade import TransactionFacts, Upgrade, judge
 from offsetwise.workflow.sink_looks import Sink, cluster_of, elsewhere, observe, read_sink, require_of
 
 COUNTING: Final = "count the records of transactions"
-"""A step of progress."""
+"""The name of a progress step."""
 
 
 def sink_transactions(
@@ -49,18 +49,18 @@ def sink_transactions(
     Args:
         migration: The migration.
         checkpoint: The name of one of its checkpoints; or a path, of another checkpoint of such a job.
-        topics: Topics to look at beside those that open transactions name.
-        apart_s: The time between two looks, in which a job that runs moves.
-        upgrade: Whether to judge the steps to two-phase commit too; they are where the checkpoint has its schema.
+        topics: Topics to search besides those that open transactions name.
+        apart_s: The seconds between two observations, in which a running job proceeds.
+        upgrade: Whether to check the steps to two-phase commit too; always if the checkpoint has its schema.
         snapshot: Decide from this instead of the live cluster; nothing is contacted then.
-        progress: Told each step.
+        progress: Called with each step.
 
     Raises:
-        ConfigError: The file names no such checkpoint, or does not state the cluster that its sink writes to.
+        ConfigError: The file has no such checkpoint, or does not state the cluster that its sink writes to.
         UsageError: The checkpoint has no Kafka sink that writes in transactions; or the snapshot is not of its sinks.
-        StorageError: It cannot be read, or one that is named lies outside the migration's roots.
+        StorageError: It cannot be read, or a named path lies outside the migration's roots.
         CheckpointError: It is no checkpoint.
-        ClusterError: The cluster gave no answer.
+        ClusterError: The cluster does not answer.
     """
     sink = read_sink(migration, checkpoint, progress)
     upgrade = upgrade or any(transaction.schema == PREPARED for transaction in sink.transactions.transactions)
@@ -80,17 +80,17 @@ def sink_snapshot(
     apart_s: float = 2,
     progress: Progress = no_progress,
 ) -> SinkSnapshot:
-    """Take down what the cluster of some checkpoints' sinks says, so that `sink_transactions` needs none later.
+    """Read the cluster of some checkpoints' sinks into a snapshot, so that `sink_transactions` needs no cluster later.
 
     Args:
         migration: The migration.
         checkpoints: As for `sink_transactions`; their sinks write to one cluster.
-        topics: Topics to look at beside those that open transactions name.
-        apart_s: The time between two looks.
-        progress: Told each step.
+        topics: Topics to search besides those that open transactions name.
+        apart_s: The seconds between two observations.
+        progress: Called with each step.
 
     Raises:
-        UsageError: The sinks write to several clusters; else as `sink_transactions`.
+        UsageError: The sinks write to several clusters. All other errors as in `sink_transactions`.
     """
     sinks = [read_sink(migration, checkpoint, progress) for checkpoint in checkpoints]
     clusters = {sink.cluster.name: sink.cluster for sink in sinks}
@@ -140,7 +140,7 @@ def _decided(sink: Sink, snapshot: SinkSnapshot, *, upgrade: bool) -> SinkTransa
 
 
 def _begun(row: SinkTransaction) -> Iterator[PlannedTransaction]:
-    """Yield an open transaction as one whose records can be counted; nothing where it cannot be found in a log."""
+    """Yield an open transaction as one whose records can be counted; nothing if it cannot be found in a log."""
     if row.producer_id is not None and row.epoch is not None and row.partitions:
         yield PlannedTransaction(
             transactional_id=row.transactional_id,
@@ -198,14 +198,14 @@ def sink_of(
     snapshot: SinkSnapshot | None = None,
     progress: Progress = no_progress,
 ) -> SinkTransactions:
-    """Look at the transactions of the sinks of whatever a plan is drafted from; see `sink_transactions`.
+    """Read the transactions of the sinks of the plan's job; see `sink_transactions`.
 
     Args:
         migration: The migration.
-        request: It names the checkpoint, where a person did.
-        comparison: What is drafted from; None where that is still to be read.
+        request: It names the checkpoint, if a person did.
+        comparison: The comparison to draft from; None if it is not made yet.
         snapshot: Decide from this instead of the live cluster.
-        progress: Told each step.
+        progress: Called with each step.
 
     Raises:
         UsageError: The positions are a group's; or the checkpoint has no Kafka sink that writes in transactions.
@@ -236,16 +236,16 @@ def settling_of(
 
     Args:
         migration: The migration.
-        request: What to write, and what people decided; it names the checkpoint.
-        decided: What the cluster of the sink says; see `sink_of`.
-        now_ms: The time now.
-        snapshot: What `decided` was decided from, where it is no live cluster: it has counted the records.
-        progress: Told each step.
+        request: The targets and people's decisions; it names the checkpoint.
+        decided: The transactions on the cluster of the sink; see `sink_of`.
+        now_ms: The current time, epoch ms.
+        snapshot: The snapshot that `decided` comes from, if not the live cluster: it has the record counts.
+        progress: Called with each step.
 
     Raises:
-        PlanError: Something speaks against it; every reason is named.
-        ConfigError: The file names no such checkpoint, or does not state the cluster that its sink writes to.
-        ClusterError: The cluster gave no answer.
+        PlanError: There are objections; the message names all of them.
+        ConfigError: The file has no such checkpoint, or does not state the cluster that its sink writes to.
+        ClusterError: The cluster does not answer.
     """
     name = request.checkpoint or ""
     stated = migration.checkpoint(name)

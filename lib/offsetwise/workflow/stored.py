@@ -11,10 +11,15 @@ from offsetwise.transactions.snapshot import SinkSnapshot
 
 
 def load_comparison(comparison: str | Path, old: str | Path, new: str | Path) -> Comparison:
-    """Read a comparison's file and those of the two snapshots that it was made with.
+    """Read a comparison's file and those of its two snapshots.
+
+    Args:
+        comparison: The file of the comparison.
+        old: The snapshot of the old cluster.
+        new: The snapshot of the new cluster.
 
     Raises:
-        FileError: A file cannot be read, or is another one.
+        FileError: A file cannot be read, or has another kind.
     """
     snapshots = load_snapshots(old, new)
     compared: Comparison = read_file(Path(comparison), "comparison")
@@ -22,7 +27,7 @@ def load_comparison(comparison: str | Path, old: str | Path, new: str | Path) ->
 
 
 def load_snapshots(old: str | Path, new: str | Path) -> tuple[Snapshot, Snapshot]:
-    """Read two snapshot files.
+    """Read the snapshot files of the old and the new cluster.
 
     Raises:
         FileError: A file cannot be read, or holds the other cluster.
@@ -41,10 +46,10 @@ def load_snapshots(old: str | Path, new: str | Path) -> tuple[Snapshot, Snapshot
 
 
 def load_sink_snapshot(path: str | Path) -> SinkSnapshot:
-    """Read the file of what a sink's cluster said.
+    """Read the snapshot file of a sink's cluster.
 
     Raises:
-        FileError: It cannot be read, or is another one.
+        FileError: It cannot be read, or has another kind.
     """
     snapshot: SinkSnapshot = read_file(Path(path), "sink-snapshot")
     return snapshot
@@ -54,7 +59,7 @@ def read_file(path: Path, kind: str) -> Any:
     """Read a stored file of a kind.
 
     Raises:
-        FileError: It cannot be read, or is another one.
+        FileError: It cannot be read, or has another kind.
     """
     text = files.read_bytes(path, f"an offsetwise/{kind} file", effect="Nothing was used.", fix="Check the path.")
     return files.load(text, kind, subject=str(path))

@@ -13,7 +13,7 @@ from offsetwise.translation.query import Query
 
 
 def ask_old(scene: Scene, positions: Sequence[Query]) -> ReadAt:
-    """Read at the positions on the old cluster; nothing where it was not read live, or has no need of it."""
+    """Read at the positions on the old cluster, if it is live and its stream needs that; else return nothing."""
     config = scene.migration.source
     reader = reads_at_positions(config) if scene.reads_at_positions else None
     if reader is None:
@@ -53,21 +53,21 @@ def exactly(positions: tuple[Query, ...], read: ReadAt) -> tuple[Query, ...]:
 
 
 def with_problems(scene: Scene, read: ReadAt) -> Scene:
-    """Return the scene with what only reading at positions on the old cluster told is wrong."""
+    """Return the scene with the problems that reading at positions on the old cluster showed."""
     return replace(scene, old=replace(scene.old, problems=(*scene.old.problems, *read.problems)))
 
 
 def with_behind(
     scene: Scene, rows: Sequence[PartitionComparison], old: ReadAt
 ) -> tuple[tuple[PartitionComparison, ...], QuotaUse | None]:
-    """Add how far each position is behind on both clusters, and say what asking took.
+    """Add how far each position is behind on both clusters, and return the quota that reading used.
 
-    A position in several partitions is as far behind as the one that is behind most.
+    A position in several partitions is as far behind as its part that is behind most.
 
     Args:
         scene: Both clusters.
-        rows: The positions, and where they lie on the new cluster.
-        old: What reading at positions on the old cluster told.
+        rows: The positions, with their target offsets.
+        old: What reading at positions on the old cluster returned.
     """
     if not scene.reads_at_positions:
         return tuple(rows), None
@@ -120,7 +120,7 @@ def _read_at(
 
 
 def worst(positions: Sequence[Place], read: ReadAt) -> Behind | None:
-    """Return how far behind a position is: as its part that is behind most; not known where one is not."""
+    """Return how far behind a position is: the maximum of its parts; None if one is unknown."""
     lags: Mapping[Place, Behind] = read.lag_by_position
     known = [lags[position] for position in positions if position in lags]
     if not known or len(known) < len(positions):

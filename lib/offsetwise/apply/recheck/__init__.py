@@ -1,7 +1,7 @@
-"""Whether what a plan was made from still holds: every requirement, and the proof of every position.
+"""Check again that everything a plan requires still holds, and repeat the proof of every position.
 
-Judged from fresh readings only. What does not hold any more makes the plan stale; what cannot be read is refused too,
-because nobody approved a guess. Growth of log ends is no change.
+Only fresh readings count. A failed requirement makes the plan stale; an unreadable one is an error too, because nobody
+approved a guess. Growth of log ends is no change.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from offsetwise.wording import many
 __all__ = ["RecheckResult", "recheck", "require"]
 
 NAMED: Final = 20
-"""How many differences an error names."""
+"""How many differences an error lists."""
 
 
 def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> tuple[RecheckResult, ...]:
-    """Hold a plan against the world.
+    """Compare a plan with the current state of clusters, checkpoint and targets.
 
     Args:
         plan: The plan.
-        readers: Reads everything anew.
-        begun: Targets that this plan has begun to write: what they change is not compared with what was reviewed,
-            their writers do that, by the journal.
+        readers: Read the current state.
+        begun: Targets that this plan has begun to write: their writers, and not this check, compare them by the
+            journal.
 
     Returns:
-        What does not hold, or cannot be read; and where nothing differs, every record that was read again, and whether
-        the cutover has come as far as the plan requires.
+        Requirements that fail or cannot be read; if there are none, also every record that was read again, and the
+            state of the cutover that the plan requires.
 
     Raises:
-        ClusterError: A cluster gave no answer.
+        ClusterError: A cluster does not answer.
         SparkError: Records cannot be read.
     """
     requirements = _remaining(plan.requirements, begun)
     checkpoint, files, recheck_results = _checkpoint(requirements.checkpoint, readers)
-    # What a checkpoint that cannot be read holds cannot be looked for.
+    # Transactions of a checkpoint that cannot be read cannot be looked up.
     looked = requirements.sink is not None and checkpoint is not None
     of_sink = tuple(moved(plan, readers.transactions(plan))) if looked else ()
     if not plan.positions:
@@ -71,10 +71,10 @@ def recheck(plan: Plan, readers: Readers, *, begun: Collection[Target] = ()) -> 
     drifts = (*drifts, *drift_of_targets(plan, requirements, readers.migration))
     results = [*_covered(plan), *recheck_results, *(_drifted(drift) for drift in drifts)]
     if not results:
-        # Other logs than the reviewed ones would make every record differ and hide what is really wrong.
+        # If the logs are not the reviewed ones, every record would differ and hide the actual cause.
         results += proofs_again(plan, readers, {Cluster.OLD: old.partitions(), Cluster.NEW: new.partitions()})
         results += several_again(plan, readers, _as_stated if checkpoint is None else checkpoint.details.processed)
-        # An unproven position may be accepted by those who approve; nobody waits for anything else that is wrong.
+        # Approvers may accept an unproven position; waiting for the cutover is useless if anything else fails.
         if all(result.outcome is Outcome.PASSED or result.unproven is not None for result in results):
             results += cutover_again(plan, readers)
     return tuple(results)
@@ -85,10 +85,10 @@ def _as_stated(position: AnyPosition) -> AnyPosition:
 
 
 def require(digest: str, results: Sequence[RecheckResult]) -> None:
-    """Go on only if everything holds.
+    """Raise unless everything holds.
 
     Raises:
-        StalePlanError: Something is not as it was reviewed; or the proof of a position cannot be made again.
+        StalePlanError: Something has changed since the review, or the proof of a position cannot be repeated.
         ApplyError: Nothing is known to differ, but something could not be read.
     """
     failed = [result for result in results if result.outcome is Outcome.FAILED]
@@ -148,7 +148,7 @@ def _drifted(drift: Drift) -> RecheckResult:
 def _checkpoint(
     required: CheckpointRequirement | None, readers: Readers
 ) -> tuple[Checkpoint | None, Mapping[str, str], list[RecheckResult]]:
-    """Read the checkpoint and the files the positions came from, and say what only reading it now can tell."""
+    """Read the checkpoint and the digests of the files with its positions, and check what only reading can show."""
     if required is None:
         return None, {}, []
     try:
@@ -165,7 +165,7 @@ def _checkpoint(
 
 
 def _covered(plan: Plan) -> Iterator[RecheckResult]:
-    """Every topic that is used must be one that the plan requires: else nobody held it to anything."""
+    """Yield topics that the plan uses but does not require: without a topic id nothing binds the plan to them."""
     for side, required, used in (
         (Cluster.OLD, plan.requirements.old, {p.topic for p in plan.positions if p.old_offset is not None}),
         (Cluster.NEW, plan.requirements.new, {p.new_topic for p in plan.positions}),

@@ -1,4 +1,4 @@
-"""Positions whose proof is gone, and that as many people as have to approve a plan accepted as they are."""
+"""Positions whose proof is gone, and that enough approvers have accepted as they are."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from offsetwise.model import Approver, Outcome, TopicPartition
 from offsetwise.wording import many
 
 _NAMED: Final = 5
-"""Positions that a refusal names."""
+"""How many positions an error lists."""
 
 
 def accepted(
     results: Sequence[RecheckResult], approvers: Sequence[Approver], required: int
 ) -> tuple[RecheckResult, ...]:
-    """Let pass what cannot be proven any more where enough approvers signed that it may be applied so.
+    """Mark results as passed if enough approvers accepted the position as unproven.
 
-    What differs from what was reviewed, or cannot be read for another reason, stays as it is.
+    Results that fail for another reason are not changed.
 
     Args:
-        results: What was found.
-        approvers: Those whose approvals count, each another person.
-        required: How many people have to approve the plan, and so accept such a position.
+        results: The results of the recheck.
+        approvers: The valid approvers, each another person.
+        required: The number of approvals that the plan needs, and so the number of people who must accept.
     """
     return tuple(_judged(result, approvers, required) for result in results)
 
 
 def require_needed(digest: str, results: Sequence[RecheckResult], approvers: Sequence[Approver]) -> None:
-    """Refuse an approval that accepts a position as unproven whose proof was made again.
+    """Raise if an approval accepts a position as unproven whose proof was repeated.
 
-    Else to accept every position, just in case, would become a habit, and no proof would be asked for any more.
+    Otherwise people would accept every position just in case, and proofs would lose their value.
 
     Args:
-        digest: The plan's.
-        results: What was found, with the proof of every position made again.
-        approvers: Those whose approvals count.
+        digest: The plan's digest, hex.
+        results: The results of the recheck, with the proof of every position.
+        approvers: The valid approvers.
 
     Raises:
         NotApprovedError: There is such an approval.

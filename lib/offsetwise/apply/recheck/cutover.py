@@ -1,7 +1,7 @@
-"""What a plan requires of the cutover, looked at when it is applied: do the old logs stand still, and are they copied?
+"""Check the cutover that a plan requires: have the old logs stopped growing, and are they copied?
 
-Looking takes as long as the logs have to stand still. It comes last, so that as little time as possible passes between
-it and what is written; a producer that starts again behind it is not seen.
+The check takes as long as the logs must not have grown. It comes last, so that little time passes between it and the
+writing; a producer that starts after it goes unnoticed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class CutoverReader(Protocol):
 
 
 def cutover_again(plan: Plan, reader: CutoverReader) -> Iterator[RecheckResult]:
-    """Watch the old logs where the plan requires something of them, and yield what was found; else nothing.
+    """Watch the old logs if the plan requires it, and yield the results.
 
-    Commits of the plan's group that came meanwhile are another position than was reviewed.
+    Later commits of the plan's group are yielded too: its position is no longer the reviewed one.
 
     Raises:
-        ClusterError: A cluster gave no answer.
+        ClusterError: A cluster does not answer.
         SparkError: Records cannot be read.
     """
     requirement = plan.requirements.cutover

@@ -1,10 +1,10 @@
-"""The proof of every position, made again from fresh readings: both its records, and what lies between them.
+"""Repeat the proof of every position from fresh readings: both its records, and the records between them.
 
-Two records that stand on both logs say where a position is only if nothing between them says otherwise. So each is read
-again, and so is whatever lies between them and the position, on both logs: at most one further window each. Counted by
-identity, no record that the job has not read may lie below the new position, and none that it has read above it.
-Mirrors keep the order of a partition, so where one record of a proof is missing, as at the end of a log, the nearest
-records there tell.
+Two records that are on both logs bound a position, and the records between them and the position must agree with it. So
+each of the two is read again, and so are the records between them on both logs: at most one further window each.
+Counted by identity, no record that the job has not read may lie below the new position, and none that it has read above
+it. Mirrors keep the order of a partition, so if one record of a proof is missing, as at the end of a log, the nearest
+records there are used.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from offsetwise.translation.identify import Records, identify_as
 from offsetwise.wording import many
 
 EDGE: Final = 1_000
-"""How many offsets are read on a side on which a proof has no record."""
+"""How many offsets are read on a side where a proof has no record."""
 MOST: Final = 100_000
-"""How many offsets are read between a record of a proof and its position."""
+"""How many offsets are read at most between a record of a proof and its position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,20 +43,20 @@ class RecheckResult:
 
     outcome: Outcome
     told: str
-    """One sentence: reviewed and now."""
+    """One sentence: the reviewed and the current state."""
     topic: str | None = None
     partition: int | None = None
     stoppable: bool = False
-    """Whether it is somebody at work, so that stopping them is enough."""
+    """Whether the cause is a running client, so that stopping it is enough."""
     unproven: TopicPartition | None = None
-    """The position, named as on the old cluster, whose proof cannot be made again: a record of it is gone."""
+    """The position, by its partition on the old cluster, whose proof cannot be repeated because a record is gone."""
     cutover: bool = False
-    """Whether it is what the plan requires of the cutover, which may hold later."""
+    """Whether it is the required state of the cutover, which may hold later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _End:
-    """One position of a plan, a job's or the end of its pending batch, with its proof."""
+    """One position of a plan, the job's or the end of its pending batch, with its proof."""
 
     position: PlannedPosition
     proof: Proof
@@ -75,7 +75,7 @@ class _Single:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Between:
-    """What lies between the records of a proof and its position, as ranges of offsets."""
+    """The ranges of offsets between the records of a proof and its position."""
 
     end: _End
     read: range
@@ -83,13 +83,13 @@ class _Between:
     unread: range
     """On the old log, from the position on."""
     below: range
-    """On the new log, below the position there."""
+    """On the new log, below the new position."""
     above: range
-    """On the new log, from the position on."""
+    """On the new log, from the new position on."""
 
     @property
     def decides(self) -> bool:
-        """Whether there can be an unread record below the position, or a read one above it."""
+        """Whether an unread record can lie below the new position, or a read one above it."""
         return bool((self.unread and self.below) or (self.read and self.above))
 
     @property
@@ -108,15 +108,15 @@ class _Between:
 def proofs_again(
     plan: Plan, reader: RecordReader, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]
 ) -> list[RecheckResult]:
-    """Make the proof of every position again.
+    """Repeat the proof of every position.
 
     Args:
         plan: The plan.
         reader: Reads records.
-        logs: The logs of both clusters as they are now.
+        logs: The logs of both clusters now.
 
     Returns:
-        What was read again, and what differs or cannot be read.
+        One result for each record and range that was read, and for each that differs or cannot be read.
     """
     checks = [RecheckResult(outcome=Outcome.PASSED, told=FROM_FILES)] if plan.from_files else []
     singles: list[_Single] = []
@@ -133,7 +133,7 @@ def proofs_again(
             continue
         for end in _ends(position):
             of_end = [(single, _outside(single, logs[single.side])) for single in _singles(end)]
-            # What is left of a proof is read again all the same: it may be another one than was reviewed.
+            # The remaining records of a proof are read all the same: they may differ from the reviewed ones.
             singles += [single for single, result in of_end if result is None]
             outside = [result for _, result in of_end if result is not None]
             checks += outside
@@ -192,13 +192,13 @@ def _outside(single: _Single, logs: Mapping[TopicPartition, PartitionState]) -> 
 
 def _unreadable(single: _Single, message: str, *, known: bool = True) -> RecheckResult:
     position = single.end.position
-    if position.override is not None:  # a person decided it, so that no record has to prove it
+    if position.override is not None:  # a person decided it, so no record has to prove it
         return held_of(position, Outcome.PASSED, message)
     return held_of(position, Outcome.UNKNOWN, message, unproven=known)
 
 
 def _between(end: _End, logs: Mapping[Cluster, Mapping[TopicPartition, PartitionState]]) -> _Between | None:
-    """Return what lies between the records of a proof and its position; None where a person decided the position."""
+    """Return the ranges between the records of a proof and its position; None if a person decided the position."""
     if not end.position.proven:
         return None
     read, unread = _around(end, Cluster.OLD, end.old, logs[Cluster.OLD].get(end.position.topic_partition))
@@ -263,7 +263,7 @@ def _compared(single: _Single, records_read: Mapping[tuple[Cluster, str, RecordP
 
 
 def _counted(between: _Between, records_read: Mapping[tuple[Cluster, str, RecordPlace], Records]) -> RecheckResult:
-    """Count by identity which unread records lie below the new position, and which read ones above it."""
+    """Count by identity the unread records below the new position, and the read ones above it."""
     end = between.end
     old, new = end.position.topic_partition, end.position.new_topic_partition
 
@@ -292,13 +292,13 @@ def _counted(between: _Between, records_read: Mapping[tuple[Cluster, str, Record
 
 
 def displaced(expected: Counter[str], there: Counter[str], elsewhere: Counter[str], explained: Counter[str]) -> int:
-    """Count the records whose copies are not where they should be, but on the other side of a place.
+    """Count the records whose copies are on the wrong side of a position.
 
     Args:
         expected: Records of the old log on one side of the position.
-        there: What lies on the same side on the new log.
-        elsewhere: What lies on the other side there.
-        explained: Records of the old log on that side, whose copies may be there.
+        there: Records of the new log on the same side.
+        elsewhere: Records of the new log on the other side.
+        explained: Records of the old log on the other side, whose copies may be there.
     """
     amiss, beyond = expected - there, elsewhere - explained
     return sum(min(amiss[identity], beyond[identity]) for identity in amiss & beyond)

@@ -1,7 +1,7 @@
-"""The proof of positions in several partitions, made again: of each partition its records, and what lies between them.
+"""Repeat the proofs of positions in several partitions: the records of each partition, and those between them.
 
-As of one partition: a record that the job has not read may not lie below the new position, and none that it has read
-above it. What was read in another partition explains a copy too, since equal records may be in several.
+As for one partition, a record that the job has not read must not lie below the new position, nor one that it has read
+above it. A record that was read in another partition explains a copy too, because equal records may be in several.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from offsetwise.position import OpaquePosition, TopicPartition
 from offsetwise.wording import many
 
 Certain = Callable[[AnyPosition], AnyPosition]
-"""Returns what the job has processed for certain by a position; see `CheckpointDetails.processed`."""
+"""Returns up to where the job has certainly processed, given a position; see `CheckpointDetails.processed`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +43,15 @@ _Read = Mapping[tuple[Cluster, str, Stretch], ReadStretch]
 
 
 def several_again(plan: Plan, reader: StretchReader, certain: Certain) -> list[RecheckResult]:
-    """Make the proof of every position in several partitions again.
+    """Repeat the proof of every position in several partitions.
 
     Args:
         plan: The plan.
         reader: Reads records.
-        certain: What the job has processed by a position.
+        certain: Returns up to where the job has certainly processed.
 
     Returns:
-        What was read again, and what differs or cannot be read.
+        One result for each record and part that was read, and for each that differs or cannot be read.
     """
     parts = [[*_parts(plan, position, certain)] for position in plan.positions]
     results = _read(reader, [part for proven_parts in parts for part in proven_parts])
@@ -63,7 +63,7 @@ def _parts(plan: Plan, position: PlannedPosition, certain: Certain) -> Iterator[
     if proof is None or position.override is not None:
         return
     if without_proof(position, on_one_topic=stays(plan, position)) is not None:
-        return  # said already
+        return  # reported already
     positions = _positions(plan, position)
     for part in proof.parts:
         record_position = positions.get(part.partition)

@@ -1,1 +1,1 @@
-"""Sets of plans: one after the other, and what came of each."""
+"""Sets of plans: run one after the other, with the outcome of each."""

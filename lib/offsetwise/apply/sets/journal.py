@@ -1,8 +1,8 @@
-"""Which plans of a set began, ended and failed, one synced line each, and who is at work on the set.
+"""The journal of a set: which plans began, ended and failed, a synced line each, and a lock.
 
-A JSON lines file beside the file of the set. How far a single plan is, its own journal and receipt say: nothing is
-decided by this one but the order in which plans are taken back. Its lock lets one process at a time apply a set or take
-it back.
+A JSON lines file next to the file of the set. The progress of a single plan is in its own journal and receipt; this one
+only decides the order in which plans are rolled back. Its lock lets one process at a time apply the set or roll it
+back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SetEvent:
     action: SetAction
     event: EventKind
     job: str
-    """As the set names it."""
+    """The name in the set."""
     plan: str
     """The plan's digest, hex."""
     at: str
@@ -59,27 +59,27 @@ _EVENT: Final = TypeAdapter(SetEvent)
 
 
 class SetJournal:
-    """The journal of one set. It holds a lock on its file until it is closed."""
+    """The journal of one set. Its file is locked until it is closed."""
 
     def __init__(self, file: JournalFile) -> None:
         self.events = list(_events(file.lines[1:], file.path))
-        """All of them, the earliest first."""
+        """All events, the earliest first."""
         self._file = file
 
     @classmethod
     def open(cls, path: str, *, digest: str, begun_at: str, disk: Disk) -> Self:
-        """Open the journal of a set, or begin one.
+        """Open the journal of a set, or create it.
 
         Args:
             path: The file.
             digest: The digest of the set's file, hex.
-            begun_at: When this application began, ISO 8601, UTC; kept when the journal is new.
-            disk: Where it is written.
+            begun_at: When this application began, ISO 8601, UTC; recorded if the journal is new.
+            disk: The disk to write with.
 
         Raises:
             ApplyError: Another process holds it, or it belongs to another set.
             OutputError: It cannot be written.
-            FileError: It is not this user's alone, damaged before its last line, or something else.
+            FileError: Other users may access it, a line before the last is damaged, or it is another kind of file.
         """
         header = {"format": f"offsetwise/{KIND}", "format_version": _VERSION, "set": digest, "begun_at": begun_at}
         file = JournalFile.open(path, header, _NOUN, disk)
@@ -97,21 +97,22 @@ class SetJournal:
         self._file.close()
 
     def record(self, event: SetEvent) -> None:
-        """Write one line; it is on the disk when this returns.
+        """Write and sync one line.
 
         Raises:
             OutputError: It cannot be written.
-            ApplyError: An earlier line could not be written, and what is left of it could not be cut off.
+            ApplyError: An earlier line could not be written, and its remainder could not be cut off.
         """
         self._file.append({key: value for key, value in asdict(event).items() if value is not None})
         self.events.append(event)
 
 
 def events_of(path: str, digest: str) -> tuple[SetEvent, ...]:
-    """Return what the journal of a set says, read without its lock; nothing where there is none.
+    """Return the events in the journal of a set, read without its lock; empty if there is no journal.
 
     Raises:
-        FileError: It cannot be read, is not this user's alone, damaged before its last line, or something else.
+        FileError: It cannot be read, other users may access it, a line before the last is damaged, or it is another
+            kind of file.
         ApplyError: It belongs to another set.
     """
     if not os.path.lexists(path):
@@ -126,12 +127,12 @@ def events_of(path: str, digest: str) -> tuple[SetEvent, ...]:
 def applied_order(plans: Iterable[str], events: Iterable[SetEvent]) -> tuple[str, ...]:
     """Return plans in the order in which they were applied, by the events of their set.
 
-    Those that no event is about come first, in the order given: whoever applied them did it without the set. Those
-    that began and never ended come last.
+    Plans without events come first, in the given order: they were applied without the set. Those that began and never
+    ended come last.
 
     Args:
-        plans: The digests of plans that were applied, in the order of the set.
-        events: What the set's journal says.
+        plans: The digests of applied plans, in the order of the set.
+        events: The events of the set's journal.
     """
     ended: dict[str, int] = {}
     begun: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The plans of a set, one after the other: applied in their order, taken back in the reverse."""
+"""Run the plans of a set one after the other: applied in their order, rolled back in the reverse order."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep(Generic[_T]):
     job: str
-    """As the set names it."""
+    """The name in the set."""
     plan: str
     """The plan's digest, hex."""
     run: Callable[[], _T]
-    """Does it, or goes on with it. The same call again finds what an earlier one has done."""
+    """Runs or continues it. Calling it again finds what an earlier call has done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +27,13 @@ class PlanOutcome(Generic[_T]):
     """What came of one plan of a set."""
 
     job: str
-    """As the set names it."""
+    """The name in the set."""
     plan: str
     """The plan's digest, hex."""
     result: _T | None
-    """None where it failed before there was any."""
+    """None if it failed without a result."""
     error: OffsetwiseError | None
-    """Why it failed; None where it did not."""
+    """Why it failed; None if it did not."""
 
 
 def one_by_one(
@@ -42,15 +42,15 @@ def one_by_one(
     keep_going: bool,
     heard: Callable[[PlanOutcome[_T]], None],
 ) -> tuple[PlanOutcome[_T], ...]:
-    """Take the plans of a set one after the other.
+    """Run the plans of a set one after the other.
 
     Args:
-        steps: In the order in which they are done.
-        keep_going: Whether to go on after one that fails.
+        steps: In the order to run.
+        keep_going: Whether to continue after a failure.
         heard: Called with each outcome as soon as it is known.
 
     Returns:
-        One for each plan that was reached; where one failed and nobody goes on, it is the last.
+        One for each plan that was reached; without `keep_going` a failed one is the last.
     """
     outcomes: list[PlanOutcome[_T]] = []
     for step in steps:
@@ -67,12 +67,12 @@ def one_by_one(
 
 
 def recorded(step: PlanStep[_T], action: SetAction, journal: SetJournal, time: Callable[[], str]) -> PlanStep[_T]:
-    """Return a step that also writes to the set's journal when it began, and when it ended or failed.
+    """Return a step that also records in the set's journal when it began, and when it ended or failed.
 
     Args:
         step: The step.
         action: What it does.
-        journal: The journal of the set, which holds its lock.
+        journal: The journal of the set, locked.
         time: Returns the time, ISO 8601, UTC.
     """
 

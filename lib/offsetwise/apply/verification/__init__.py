@@ -1,7 +1,7 @@
-"""What is at the targets of a receipt now: before the job starts what was approved, then where the job began.
+"""Verify the targets of a receipt: what was approved before the job starts, then where the job began.
 
-A checkpoint tells where its job began: the file of the batch that was written, and the first batch after it. A group
-tells only where it stands now. What cannot be seen is UNKNOWN, never taken as right.
+A checkpoint shows where its job began: by the file of the written batch, and the first batch after it. A group shows
+only its current position. What cannot be read is UNKNOWN, never correct.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ __all__ = ["decided", "verify", "watch"]
 def verify(
     receipt: Receipt, readers: Readers, *, verified_at: str, checkpoint: str | None = None, job: str | None = None
 ) -> Verification:
-    """Hold what is at every target against the plan of a receipt.
+    """Compare the state of every target with the plan of a receipt.
 
     Args:
         receipt: What was written.
-        readers: Reads everything anew.
+        readers: Read the current state.
         verified_at: When, ISO 8601, UTC.
-        checkpoint: The checkpoint that the new job made, for a target that is no checkpoint itself (`startingOffsets`).
-        job: The address of the running job, to be asked what it began from; None where it is not to be asked.
+        checkpoint: The checkpoint of the new job, for a target that is no checkpoint itself (`startingOffsets`).
+        job: The address of the running job, to ask what it began from; None to ask none.
 
     Raises:
-        UsageError: The address is none, or no job says of any target of the receipt that it began from it.
-        SecretError: What signs on there leads nowhere.
+        UsageError: The address is invalid, or no target of the receipt has jobs that can be asked.
+        SecretError: A secret for signing on to the job cannot be resolved.
     """
     observed = None if job is None else ask_job(receipt, job, readers)
     plan = as_moving_plan(receipt.plan)
@@ -108,12 +108,12 @@ def _verified_position(target: Target, planned: PlannedPosition, observed: Seen)
 def watch(
     observe: Callable[[], Verification], *, wait: Callable[[], None], report: Callable[[Verification], None]
 ) -> Verification:
-    """Look again and again until the job has begun at every target, or began elsewhere.
+    """Verify repeatedly until the job has begun at every target, or elsewhere.
 
     Args:
         observe: Verifies once.
-        wait: Waits between two looks; what it raises ends the watch.
-        report: Hears every look.
+        wait: Waits between two verifications; an exception of it ends the watch.
+        report: Called with each verification.
     """
     while True:
         verification = observe()
@@ -124,7 +124,7 @@ def watch(
 
 
 def decided(verification: Verification) -> bool:
-    """Whether looking again can tell nothing new about where the job began."""
+    """Whether another verification cannot change the answer where the job began."""
     started = verification.started or not verification.positions
     return verification.is_different or (started and not verification.is_unknown)
 

@@ -8,14 +8,14 @@ from offsetwise.model import ReceiptStep
 
 
 def unfinished(uri: str, readers: Readers) -> str | None:
-    """Explain why a copy counts as absent: on an object store its marker, put last, tells that it is whole."""
+    """Return why a copy counts as absent; None if it is complete. An object store needs the marker, written last."""
     if "://" not in uri or readers.files(uri, (COPY_MARKER,)):
         return None
     return f"{uri} lacks {COPY_MARKER}: it is not a complete copy, and counts as absent."
 
 
 def changed_file(step: ReceiptStep, readers: Readers, *, gone_is_fine: bool) -> str | None:
-    """Describe which written file is another one now. A running job purges old ones."""
+    """Describe a written file that has changed; None if none has. A running job removes old ones."""
     written = {
         file.path: file.sha256 for file in step.files if file.sha256 is not None and not file.path.endswith(".crc")
     }

@@ -1,4 +1,4 @@
-"""What the running job says about where it began, asked through the target that it was to begin from."""
+"""Ask the running job where it began, through the target that it was to begin from."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 Judgement = tuple[JobOrigin, str]
-"""What a job says, and the sentences that show it."""
+"""The origin of a job, and sentences with the evidence."""
 
 
 class JobModule(Protocol):
     def address_of(self, text: str) -> str:
-        """Return the address of a job as documents have it.
+        """Return the address of a job as documents contain it.
 
         Args:
-            text: As a person gave it.
+            text: As a person entered it.
 
         Raises:
             UsageError: It is no address of such a job.
@@ -31,27 +31,27 @@ class JobModule(Protocol):
         """Ask a running job whether it began from what was written. Nothing is changed there.
 
         Args:
-            plan: What was approved.
-            steps: What was written, to targets that import this module; at least one.
-            text: The address, as a person gave it.
-            readers: Reads everything anew; its migration says how to sign on.
+            plan: The approved plan.
+            steps: What was written to targets with this module; at least one.
+            text: The address, as a person entered it.
+            readers: Read the current state; the migration has the credentials for signing on.
 
         Raises:
-            SecretError: What signs on leads nowhere.
+            SecretError: A secret for signing on cannot be resolved.
             OffsetwiseError: It cannot be asked, or its answer cannot be used.
         """
 
 
 def ask_job(receipt: Receipt, text: str, readers: Readers) -> VerifiedJob:
-    """Ask the running job of a receipt. What it does not answer is UNKNOWN.
+    """Ask the running job of a receipt; what it does not answer is UNKNOWN.
 
     Args:
         receipt: What was written.
         text: The address of the job.
-        readers: Reads everything anew.
+        readers: Read the current state.
 
     Raises:
-        UsageError: The address is none, or no job says of any target that it began from it.
+        UsageError: The address is invalid, or no target has jobs that can be asked.
         ConfigError: The migration file does not say how to sign on.
     """
     module, steps = _askable(receipt)

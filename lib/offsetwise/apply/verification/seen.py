@@ -1,4 +1,4 @@
-"""What one position at one target looks like now, and the words that every target needs for it."""
+"""The observed state of one position at one target, and functions that all targets share."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ def number(value: AnyPosition | None) -> str:
 
 
 def topics_of(plan: Plan) -> tuple[str, ...]:
-    """Name the topics on the new cluster, each once, sorted."""
     return tuple(sorted({position.new_topic for position in plan.positions}))
 
 
 def seen_offset(
     at: TopicPartition, planned: AnyPosition, offset: int | None, log: PartitionState | None, *, who: str
 ) -> Seen:
-    """Compare the offset that something has committed in one partition with the plan.
+    """Compare a committed offset of one partition with the plan.
 
     Args:
         at: The partition of the new cluster.
-        planned: What the plan wrote.
-        offset: What is committed now; None for nothing.
-        log: The partition now; None where it cannot be read.
-        who: What has committed it, such as `the group`.
+        planned: The offset of the plan.
+        offset: The committed offset now; None if there is none.
+        log: The partition now; None if it cannot be read.
+        who: Who committed it, such as `the group`.
     """
     end = None if log is None else log.hw
     if offset == planned:

@@ -1,1 +1,1 @@
-"""Patches of the resources by which operators of Kubernetes run jobs."""
+"""Patches of the custom resources by which Kubernetes operators run jobs."""

@@ -8,15 +8,14 @@ from offsetwise.plan.target import Where, target_type, target_types
 
 
 def patches() -> tuple[str, ...]:
-    """Return the names of the forms, in the order of the targets that have them."""
     return tuple(dict.fromkeys(patch.name for type_ in target_types() for patch in type_.patches))
 
 
 def patch_for(plan: Plan, name: str) -> tuple[OperatorPatch, int]:
-    """Return the patch of a form, and the index of the target of the plan that the job starts from.
+    """Return the patch of a form, and the index of the target that the job starts from.
 
     Raises:
-        PlanError: The plan writes nothing that the operator starts a job from.
+        PlanError: The plan writes nothing that the operator can start a job from.
     """
     for number, target in enumerate(plan.targets):
         for patch in target_type(target.kind).patches:
@@ -33,7 +32,7 @@ def patch_for(plan: Plan, name: str) -> tuple[OperatorPatch, int]:
 
 
 def written_in_place(plan: Plan, step: int) -> str | None:
-    """Return the location of the checkpoint that a target of a plan changes where it is; None where it writes a copy.
+    """Return the URI of the checkpoint that a target edits in place; None if it writes a copy.
 
     Args:
         plan: The plan.
@@ -48,10 +47,10 @@ def new_servers(plan: Plan, migration: Migration) -> str | None:
     """Return the bootstrap servers of the cluster that a plan moves a job to.
 
     Returns:
-        HOST:PORT, several with commas between; None of a stream that has none, and of a plan that moves nothing.
+        HOST:PORT, comma-separated; None for a stream without bootstrap servers, and for a plan that moves nothing.
 
     Raises:
-        PlanError: The plan is one of another migration.
+        PlanError: The plan belongs to another migration.
     """
     if plan.moves_nothing:
         return None

@@ -1,4 +1,4 @@
-"""Patches of the resources by which operators of Kubernetes run jobs: what makes one start from what a plan writes.
+"""Patches of the custom resources by which Kubernetes operators run jobs: they start a job from what a plan writes.
 
 Pure. A target that an operator can start a job from names the patch (`TargetType.patches`).
 """
@@ -17,9 +17,9 @@ from offsetwise.errors import UsageError
 Body: TypeAlias = Mapping[str, Any]
 """The `spec` of a patch."""
 SERVERS_ENV: Final = "KAFKA_BOOTSTRAP_SERVERS"
-"""The environment variable that jobs get the address of the new cluster in, where nobody names another one."""
+"""The default environment variable for the bootstrap servers of the new cluster."""
 CHECKPOINT_ENV: Final = "CHECKPOINT_LOCATION"
-"""The one for the location of a checkpoint."""
+"""The default environment variable for the location of the checkpoint."""
 _RESOURCE: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 """A DNS subdomain name, as names of custom resources are."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -31,9 +31,9 @@ class Deployment:
     resource: str
     """The name of the custom resource."""
     location: str
-    """Where what the plan writes is: an absolute path, or a URI."""
+    """The location that the plan writes: an absolute path, or a URI."""
     servers: str | None
-    """The bootstrap servers of the new cluster; None of a stream that has none, and where no cluster is asked."""
+    """The bootstrap servers of the new cluster; None if the stream has none, or the patch does not need them."""
     servers_env: str = SERVERS_ENV
     checkpoint_env: str = CHECKPOINT_ENV
 
@@ -59,27 +59,27 @@ class Deployment:
 
     @property
     def uri(self) -> str:
-        """The location as a URI: without a scheme, Flink and Spark look at their default file system."""
+        """The location as a URI: Flink and Spark resolve a path without a scheme against their default file system."""
         return f"file://{self.location}" if self.location.startswith("/") else self.location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorPatch:
     name: str
-    """Of the form, as after `--as`."""
+    """The name of the form, as after `--as`."""
     api_version: str
     kind: str
-    """Of the resource."""
+    """The kind of the custom resource."""
     spec: Callable[[Deployment, str], Body]
-    """Returns what of its `spec` becomes another one, from the deployment and the digest of the plan, hex."""
+    """Returns the changed part of the resource's `spec`, from the deployment and the digest of the plan, hex."""
     remarks: Callable[[Deployment], Sequence[str]]
-    """Returns what whoever applies the patch has to know, a sentence each."""
+    """Returns remarks for the person who applies the patch, a sentence each."""
 
     def text(self, deployment: Deployment, digest: str) -> str:
         """Return the patch as YAML, for `kubectl patch --type merge` and for Kustomize.
 
         Args:
-            deployment: What is patched.
+            deployment: The resource to patch.
             digest: The digest of the plan, hex.
         """
         header = (

@@ -1,1 +1,1 @@
-"""What a plan has to have so that `apply` can make its proofs again."""
+"""What a plan must contain so that `apply` can repeat its proofs."""

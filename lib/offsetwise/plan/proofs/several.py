@@ -1,4 +1,4 @@
-"""What a plan has to have of a position that is in several partitions, or on a stream whose positions name records."""
+"""Proofs of positions that span several partitions, or that are on streams whose positions name records."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from offsetwise.position import OpaquePosition, needs_log, of_one_stream
 
 
 def without_parts(position: PlannedPosition) -> str | None:
-    """Explain why the proof of a position in several partitions cannot be made again; None where it can be.
+    """Explain why the proof of a position in several partitions cannot be repeated; None if it can.
 
-    Only of one that is called proven. Each partition that the job has not read to its end has its part. One of them
-    names a record, unless nothing can lie below the place, or everything does: then its partition is read as a whole.
+    Only positions that are called proven need one. Each partition that the job has not read to its end must have a
+    part. A part names a record, unless nothing or everything can lie below the position: then the whole partition is
+    read.
     """
     parts = () if position.proof is None else position.proof.parts
     name, new = str(position.new_topic_partition), position.new_offset
@@ -39,7 +40,7 @@ def stays(plan: Plan, position: PlannedPosition) -> bool:
 
 
 def moves_without_records(position: PlannedPosition, *, on_one_topic: bool) -> str | None:
-    """Explain why a position that names its record itself is not the job's own; None where it is, or records prove it.
+    """Explain why a position that names its record is not the job's own; None if it is, or if records prove it.
 
     Args:
         position: One partition of a plan.

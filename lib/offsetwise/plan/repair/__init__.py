@@ -1,1 +1,1 @@
-"""Plans of a repaired copy of a checkpoint: what each kind of repair takes, and the plan that asks no cluster."""
+"""Plans of a repaired copy of a checkpoint: the parameters of each kind of repair, and the plan without clusters."""

@@ -1,4 +1,4 @@
-"""The plan of a repaired copy, which asks no cluster unless it moves the positions as well. Pure."""
+"""The plan of a repaired copy, which reads no cluster unless it also moves the positions. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from offsetwise.plan.settings import accepted
 from offsetwise.plan.target import takes, target_types
 
 UNNAMED: Final = "repair"
-"""The migration of a plan that repairs alone; there is no file of that name."""
+"""The migration name of a plan that only repairs; no migration file has it."""
 
 
 def repair_target() -> Target:
@@ -45,10 +45,10 @@ def repair_target() -> Target:
 
 
 def check_repair(request: DraftRequest) -> None:
-    """Refuse a request whose targets are no repaired copy.
+    """Raise unless every target of a request is a repaired copy.
 
     Raises:
-        PlanError: It is one.
+        PlanError: A target is another one, or the request goes back to an earlier batch.
     """
     check_request(request)
     wrong = next(
@@ -68,12 +68,12 @@ def draft_repair(before: Checkpoint, repaired: Repaired, request: DraftRequest, 
 
     Args:
         before: The checkpoint as it is.
-        repaired: What the copy has in its place.
-        request: The kind of repair, its settings, and who drafts it.
+        repaired: The content of the copy.
+        request: The kind of repair, its settings, and its author.
         drafted_at: ISO 8601, UTC.
 
     Raises:
-        PlanError: The request does not fit together.
+        PlanError: The request contradicts itself.
     """
     check_repair(request)
     none = ClusterRequirement(name="", cluster_id=None, topics=())
@@ -140,7 +140,7 @@ def _positions(checkpoint: Checkpoint | None) -> tuple[RepairedPosition, ...]:
 def as_moving_plan(plan: Plan) -> Plan:
     """Return a plan that moves nothing as one that moves every position of the repaired copy to where it is.
 
-    So it is held against the copy, before it is taken back and when it is verified, as a plan that moves positions.
+    So that rollback and verification compare it with the copy like any plan that moves positions.
     """
     if plan.repair is None or plan.positions:
         return plan

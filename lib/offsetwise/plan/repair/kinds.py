@@ -49,10 +49,10 @@ class RepairSettings(Settings):
 
 
 def require_kind(kind: str) -> str:
-    """Go on only with a kind of repair that there is.
+    """Return the kind of repair if it exists.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It does not.
     """
     if kind not in KINDS:
         raise UsageError(

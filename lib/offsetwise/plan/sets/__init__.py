@@ -1,1 +1,1 @@
-"""Plans of several jobs: their set, and what of a request concerns each of them."""
+"""Sets of plans of several jobs, and the part of a request that concerns each job."""

@@ -12,31 +12,31 @@ from offsetwise.model import PlanOfSet, PlanSet
 from offsetwise.model.digest import digest as digest_of
 
 SET_FILE: Final = "plan-set.json"
-"""The name of a set's file in the folder of its plans."""
+"""The file name of a set, in the folder of its plans."""
 PLAN_SUFFIX: Final = ".plan.json"
-"""Of the files of its plans."""
+"""The suffix of the plans' file names."""
 MAX_SET_BYTES: Final = 4 * 1024 * 1024
-"""Of a set's file: 500 plans take 0.2 MB, and as many refused jobs with their reasons 1 MB."""
+"""500 plans take 0.2 MB, and as many rejected jobs with their reasons 1 MB."""
 MOST_PLANS: Final = 500
-"""Of a set: with their digests an approval stays well below the size that is read of one."""
+"""With this many digests an approval stays well below its size limit."""
 _FILE: Final = re.compile(r"[a-zA-Z0-9_%~][a-zA-Z0-9._%~-]{0,240}\.plan\.json")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _BEGINNING: Final = re.compile(rb'"format": ?"offsetwise/plan-set"')
 _BEGINNING_BYTES: Final = 256
-"""The keys of our files are sorted: this one comes first."""
+"""How many bytes are searched for `_BEGINNING`: keys are sorted, so this one comes first."""
 _KINDS: Final = ("checkpoint ", "group ")
 
 
 def read_plan_set(content: bytes, *, subject: str) -> PlanSet:
-    """Read the file of a set of plans. The plans themselves are not looked at.
+    """Parse the file of a set of plans, without reading the plans.
 
     Args:
         content: The whole file. Its digest is over exactly these bytes.
-        subject: What to call it in errors, usually its path.
+        subject: The name of the file in errors, usually its path.
 
     Raises:
         FileError: It is no file of a plan set.
-        PlanError: It has no plan, or more than one approval can be of, or it contradicts itself.
+        PlanError: It has no plan, or more than one approval can cover, or it contradicts itself.
     """
     plan_set: PlanSet = files.load(content, "plan-set", subject=subject)
     require_few(len(plan_set.plans), f"{subject}: expected a set of")
@@ -69,15 +69,15 @@ def _contradictions(plan_set: PlanSet) -> Iterator[str]:
 
 
 def require_plan_of(entry: PlanOfSet, content: bytes, *, subject: str) -> None:
-    """Go on only with the plan that a set names.
+    """Raise unless a file is the plan that a set names.
 
     Args:
-        entry: What the set says of it.
-        content: Every byte of the file that has its name.
-        subject: What to call that file in errors, usually its path.
+        entry: The plan in the set.
+        content: All bytes of the file of that name.
+        subject: The name of that file in errors, usually its path.
 
     Raises:
-        FileError: It is another one, or was edited.
+        FileError: It is another plan, or was edited.
     """
     digest = digest_of(content)
     if digest != entry.digest:
@@ -90,14 +90,14 @@ def require_plan_of(entry: PlanOfSet, content: bytes, *, subject: str) -> None:
 
 
 def require_few(count: int, expected: str) -> None:
-    """Refuse more plans than one approval can be of.
+    """Raise if there are more plans than one approval can cover.
 
     Args:
-        count: How many there are.
-        expected: The beginning of the sentence, up to the number that is possible.
+        count: The number of plans.
+        expected: The beginning of the sentence, up to the limit.
 
     Raises:
-        PlanError: There are more.
+        PlanError: There are more than `MOST_PLANS`.
     """
     if count > MOST_PLANS:
         raise PlanError(
@@ -112,10 +112,9 @@ def of_job(job: str, error: OffsetwiseError) -> OffsetwiseError:
 
 
 def is_plan_set(path: str | Path) -> bool:
-    """Return whether a path leads to a set of plans: to its file, which says so at its beginning, or to a folder.
+    """Return whether a path leads to a set of plans: to a file whose beginning names the format, or to a folder.
 
-    A folder is taken for one without a look, because no plan is a folder. What cannot be read is none: whoever reads it
-    as a plan says why.
+    Any folder counts, because no plan is a folder. An unreadable file does not: reading it as a plan reports why.
     """
     if Path(path).is_dir():
         return True

@@ -16,7 +16,7 @@ _ALONE = "Draft that job alone: offsetwise draft --checkpoint NAME, or --group N
 
 
 def target_of_each(text: str) -> Target:
-    """Read a target of several jobs: what has a name, such as a consumer group, is written under that of each job.
+    """Parse a target for several jobs: one with an address, such as a consumer group, takes the name of each job.
 
     >>> str(target_of_each("consumer-group"))
     'consumer-group'
@@ -30,14 +30,14 @@ def target_of_each(text: str) -> Target:
 
 
 def require_for_several(request: DraftRequest) -> None:
-    """Refuse a request that decides about one job, or does not fit together, before anything is read.
+    """Raise if a request for several jobs decides about a single job or contradicts itself, before anything is read.
 
     Args:
-        request: What is asked for of several jobs, its subject left out.
+        request: The request for several jobs, without a subject.
 
     Raises:
-        UsageError: Something in it decides about one job.
-        PlanError: It does not fit together.
+        UsageError: Some part of it is about one job.
+        PlanError: It contradicts itself.
     """
     decided = {
         "a target with a name": any(target.group is not None for target in request.targets),
@@ -70,15 +70,15 @@ def _with_any_name(target: Target) -> Target:
 
 
 def request_of(request: DraftRequest, subject: Subject, comparison: Comparison) -> DraftRequest:
-    """Return what of a request for several jobs concerns one of them.
+    """Return the part of a request for several jobs that concerns one of them.
 
     Args:
-        request: What is asked for of all of them.
+        request: The request for all of them.
         subject: The job.
-        comparison: What was compared of it.
+        comparison: The job's comparison.
 
     Raises:
-        PlanError: None of the targets moves jobs of its engine.
+        PlanError: No target moves jobs of its engine.
     """
     targets = targets_of(request.targets, comparison)
     if not targets:
@@ -98,10 +98,10 @@ def request_of(request: DraftRequest, subject: Subject, comparison: Comparison) 
 
 
 def targets_of(targets: Sequence[Target], comparison: Comparison) -> tuple[Target, ...]:
-    """Return those of some targets that move a job of the engine that was compared, in their order.
+    """Return the targets that move a job of the compared engine, in their order.
 
-    A target that has a name gets that of the job, and is left out for a job that has none there. A group that keeps its
-    own positions on the new cluster needs no file that another job begins from.
+    A target with an address gets the job's name, and is left out if the job has no name there. A group that keeps its
+    own positions on the new cluster needs no file of starting offsets for another job.
     """
     written = {name for way in ways_of(comparison.engine) for name in (way.target, way.also_writes)}
     fitting: list[Target] = []

@@ -1,1 +1,1 @@
-"""What a plan says of the sinks of a Flink job: what is settled, what is marked as committed, what its gate holds."""
+"""The sinks of a Flink job in a plan: which transactions are ended, which are marked as committed, and the gate."""

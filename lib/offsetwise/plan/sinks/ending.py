@@ -1,4 +1,4 @@
-"""Which transactions of a job's sinks a plan ends, and everything that speaks against ending any. Pure."""
+"""Decide which transactions of a job's sinks a plan ends, and collect the objections. Pure."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from offsetwise.wording.irreversible import NEWEST
 
 TIME_TO_SETTLE: Final = "time to settle"
 APPLY_MS: Final = 60_000
-"""How long applying a plan may take: a commit that times out before then is not offered."""
+"""How long applying a plan may take: a transaction that times out sooner is not committed."""
 _COMMIT_VERSION: Final = 4
-"""Of EndTxn. It keeps the epoch, so that a restore of the job on this cluster commits again without a word."""
+"""The version of EndTxn that keeps the epoch: a restore of the job on this cluster commits again without an error."""
 _ABORT_VERSION: Final = 5
-"""It raises the epoch, so that a producer that comes back is fenced. Brokers before Kafka 4.0 do not take it."""
+"""The version of EndTxn that raises the epoch and so fences a returning producer. Needs Kafka 4.0 (KIP-890)."""
 _NOT_OURS: Final = (Decision.NOTHING, Decision.OTHER_JOB)
 _FIXES: Final = {
     Decision.LIVE: "Stop the job, then draft the plan again.",
@@ -61,7 +61,7 @@ class Ending:
 
 
 def ends_of(targets: Sequence[Target]) -> frozenset[Decision]:
-    """Return what targets end, by what was decided about it; empty where none of them ends transactions."""
+    """Return the decisions whose transactions the targets end; empty if none of them ends transactions."""
     return frozenset(decision for target in targets for decision in target_type(target.kind).decisions)
 
 
@@ -74,18 +74,18 @@ def settle(
     job: JobTraits,
     now_ms: int,
 ) -> Ending:
-    """Plan the end of every transaction that targets end.
+    """Plan the end of every transaction that the targets end.
 
     Args:
-        sink: What was decided about the job's transactions, as it is now.
-        cluster: What the migration file calls the cluster that was asked.
-        topics: Those that were looked at beside those that open transactions name.
-        request: The targets, and what people decided.
-        job: What is stated about the job.
-        now_ms: The time now.
+        sink: The job's transactions now, with the decision about each.
+        cluster: The name of the sink's cluster in the migration file.
+        topics: Topics that were searched besides those that open transactions name.
+        request: The targets and people's decisions.
+        job: What the migration file states about the job.
+        now_ms: The current time, epoch ms.
 
     Raises:
-        PlanError: Something speaks against it; every reason is named.
+        PlanError: There are objections; the message names all of them.
     """
     ends = ends_of(request.targets)
     choices = {settlement.transactional_id: settlement for settlement in request.settlements}
@@ -117,7 +117,7 @@ def settle(
 
 
 def moved(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
-    """Report what is not as it was reviewed about the transactions of the job's sinks: any other state is a drift."""
+    """Yield every change of the transactions of the job's sinks since the review: any other state is a drift."""
     requirement = plan.requirements.sink
     if requirement is None:
         return
@@ -137,7 +137,7 @@ def moved(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
     before = {_key(state): state for state in requirement.states}
     after = {_key(transaction): transaction for transaction in _required_states(sink, ends_of(plan.targets))}
     if not plan.transactions:
-        # It only marks: what it does not mark may be ended meanwhile, by whom ever.
+        # The plan only marks transactions; anybody may end those that it does not mark.
         after = {key: transaction for key, transaction in after.items() if key in before}
     over = {_key(row): f"{row.broker_state} ({row.decision})" for row in sink.transactions}
     for key in dict.fromkeys((*before, *after)):
@@ -162,7 +162,7 @@ def moved(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
 
 
 def _gone_on(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
-    """Report what a draft of the same marks would be refused for now: the job goes on, went on, or writes elsewhere."""
+    """Yield what a new draft of the same marks would be rejected for: the job runs, went on, or writes elsewhere."""
     for row in rows_against(sink, tolerates_replay=plan.job.tolerates_replay):
         yield Drift(
             kind=DriftKind.SINK_MOVED,
@@ -173,7 +173,7 @@ def _gone_on(plan: Plan, sink: SinkTransactions) -> Iterator[Drift]:
 
 
 def counted(ending: Ending, records: Mapping[TransactionPlace, int | None]) -> Ending:
-    """Return how many records transactions hold; None where they could not be counted."""
+    """Return the ending with the number of records of each transaction; None if they could not be counted."""
     by_partition = {(position.partition, position.producer_id): count for position, count in records.items()}
     return replace(
         ending,
@@ -239,7 +239,7 @@ def _settlement(
     choices: Mapping[str, SettlementChoice],
     request: DraftRequest,
 ) -> Settlement | None:
-    """Return how a transaction is ended; None where it is not."""
+    """Return how the plan ends a transaction; None if it does not."""
     if row.decision in (Decision.HANGING, Decision.COMMIT, Decision.ABORT):
         hangs_or_aborts = row.decision is not Decision.COMMIT
         return None if row.decision not in ends else Settlement.ABORT if hangs_or_aborts else Settlement.COMMIT
@@ -333,7 +333,7 @@ def _too_late(left_ms: int) -> str:
 
 
 def _required_states(sink: SinkTransactions, ends: Collection[Decision]) -> tuple[SeenTransaction, ...]:
-    """Return what counts: of a plan that ends hanging ones these alone, else everything held or open but those."""
+    """Return the transactions that must not change: the hanging ones if the plan ends such, else all others."""
     hangs = Decision.HANGING in ends
     return tuple(
         row.as_required
@@ -358,7 +358,7 @@ def _gate(planned: Sequence[PlannedTransaction], now_ms: int) -> GateCheck:
 
 
 def _newest(sink: SinkTransactions, request: DraftRequest, ends: Collection[Decision]) -> Iterator[GateCheck]:
-    """Report what is aborted although a newer checkpoint, which could not be looked for, may hold it."""
+    """Yield a check about transactions to abort that a newer checkpoint, which could not be searched for, may hold."""
     unsure = [row for row in sink.transactions if row.newer_may_hold and row.decision in ends]
     if not unsure:
         return

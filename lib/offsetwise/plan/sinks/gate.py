@@ -1,4 +1,4 @@
-"""What the start gate says of a job's sinks: what the savepoint holds, and whether it can be restored where they go."""
+"""The start gate of a job's sinks: their held transactions, and whether they can be restored on the sink's cluster."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _NOT_THERE: Final = (Decision.UNKNOWN, Decision.FOREIGN)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkGrounds:
     open: tuple[Transaction, ...]
-    """What the savepoint holds open."""
+    """The open transactions of the savepoint."""
     pending: tuple[Transaction, ...]
-    """Of these, what a restore commits."""
+    """Those of `open` that a restore commits."""
     deadline_ms: int | None
-    """When the last of those that run out does, epoch ms; None where none does, or it is not known."""
+    """When the last of the transactions that time out does, epoch ms; None if none does, or it is unknown."""
     job: JobTraits
     report: SinkTransactions | None
-    """What the cluster of the sink says now; None where nobody asked it."""
+    """The transactions on the sink's cluster now; None if it was not read."""
     until_ms: int
-    """When the job is to start, epoch ms; else when the clusters were read."""
+    """When the job is to start, or else when the clusters were read; epoch ms."""
     restored: bool
     """Whether the job starts from the savepoint, so that it restores its sinks."""
     marks: tuple[MarkedTransaction, ...] = ()
     ended: tuple[PlannedTransaction, ...] = ()
-    """What the plan ends before."""
+    """The transactions that the plan ends first."""
 
     @property
     def after(self) -> str | None:
@@ -70,14 +70,14 @@ def grounds_of_sinks(
     *,
     read_ms: int,
 ) -> SinkGrounds | None:
-    """Return what the checks of a plan go by; None for that of a group.
+    """Return the inputs of the checks; None for a group.
 
     Args:
-        details: What the engine keeps in the checkpoint that the plan is drafted from; None of a group.
-        request: What it writes, and what the cluster of the sink says.
-        job: What is stated about the job.
-        marks: What the copy says is committed.
-        ended: What the plan ends before.
+        details: What the engine keeps in the checkpoint that the plan is drafted from; None for a group.
+        request: The targets, and the transactions on the sink's cluster.
+        job: What the migration file states about the job.
+        marks: The transactions that the copy marks as committed.
+        ended: The transactions that the plan ends first.
         read_ms: When the clusters were read, epoch ms.
     """
     if details is None:
@@ -97,7 +97,7 @@ def grounds_of_sinks(
 
 
 def sink_checks(on: SinkGrounds) -> Iterator[GateCheck]:
-    """Judge a job's sinks; nothing where the savepoint holds none of their transactions."""
+    """Yield the checks of a job's sinks; none if the savepoint holds no transaction of theirs."""
     if on.open:
         yield _unasked(on) if on.report is None else _committed_check(on)
     if on.restored and on.pending:
@@ -159,7 +159,7 @@ def _runs_out(row: SinkTransaction, on: SinkGrounds) -> bool:
 
 
 def _restore(on: SinkGrounds) -> Iterator[GateCheck]:
-    """Return whether a restore commits what the cluster that the sink writes to does not know."""
+    """Yield a check whether a restore commits transactions that the sink's cluster does not know."""
     moves = on.after is not None and on.after != on.job.sink_cluster
     absent = [row for row in on.rows if row.decision in _NOT_THERE and row.broker_state is None]
     foreign = [row for row in on.rows if row.decision is Decision.FOREIGN]

@@ -1,4 +1,4 @@
-"""Which transactions of a sink the copy of a savepoint says are committed, and what speaks against that. Pure."""
+"""Decide which transactions the copy of a savepoint marks as committed, and collect the objections. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMITTED_BEFORE: Final = "This plan commits it before the copy is made."
     of_sink=True,
 )
 def mark_not_settled(name: str, row: SinkTransaction | None) -> Iterator[str]:
-    """A restore passes over what is marked, so that its records would be lost if it is not committed."""
+    """A restore skips marked transactions, so the records of one that is not committed would be lost."""
     if row is None:
         yield f"{name}: the cluster of the sink was not asked about it."
     elif row.decision is Decision.SETTLED:
@@ -56,16 +56,16 @@ def marks_of(
     job: JobTraits,
     ended: Collection[PlannedTransaction] = (),
 ) -> tuple[MarkedTransaction, ...]:
-    """Return a mark for everything that a restore from the savepoint would commit.
+    """Return a mark for every transaction that a restore from the savepoint would commit.
 
     Args:
-        details: What the engine keeps in the checkpoint that the plan is drafted from; None of a group.
-        request: What the plan writes, and what the cluster of the sink says now.
-        job: What is stated about the job.
-        ended: The transactions that the same plan ends before.
+        details: What the engine keeps in the checkpoint that the plan is drafted from.
+        request: The targets, and the transactions on the sink's cluster now.
+        job: What the migration file states about the job.
+        ended: The transactions that the same plan ends first.
 
     Raises:
-        PlanError: One is not known to be committed, or there is none; the job goes on, or no target takes marks.
+        PlanError: A transaction is not known to be committed, there is none, the job runs, or no target takes marks.
     """
     transactions = request.sink
     rows = {_key(row): row for row in (() if transactions is None else transactions.transactions) if row.held}
@@ -115,7 +115,7 @@ def rows_against(sink: SinkTransactions | None, *, tolerates_replay: bool | None
 
 
 def is_committed(row: SinkTransaction) -> bool:
-    """Return whether its coordinator or the log shows that a held transaction is committed: a mark loses nothing."""
+    """Return whether the coordinator or the log shows that a held transaction is committed: a mark loses nothing."""
     shown = row.broker_state == TransactionState.COMPLETE_COMMIT or bool(row.partitions)
     return row.decision is Decision.SETTLED and shown
 
@@ -123,13 +123,13 @@ def is_committed(row: SinkTransaction) -> bool:
 def requirement_of(
     migration: Migration, job: JobTraits, request: DraftRequest, marks: Collection[MarkedTransaction]
 ) -> SinkRequirement | None:
-    """Return what must still hold of the sink's cluster when a plan that ends nothing there is applied: what is marked.
+    """Return the state of the marked transactions that must still hold when a plan that ends none is applied.
 
     Returns:
-        None where nothing is marked.
+        None if nothing is marked.
 
     Raises:
-        PlanError: The cluster did not tell its id, so that the plan could not be held to it.
+        PlanError: The cluster did not return its id, so that the plan could not be bound to it.
     """
     transactions = request.sink
     if not marks or transactions is None:

@@ -1,4 +1,4 @@
-"""The plan that only ends transactions of a job's sinks: no position is moved, and no cluster compared. Pure."""
+"""The plan that only ends transactions of a job's sinks: it moves no position and compares no cluster. Pure."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def draft_settling(
     """Draft a plan that ends transactions and moves nothing.
 
     Args:
-        checkpoint: What the job starts from, with the digests of its files.
-        ending: What is done about the transactions.
+        checkpoint: The checkpoint that the job starts from, with the digests of its files.
+        ending: The transactions to end.
         migration: The migration.
-        request: The target, and what people decided.
+        request: The target and people's decisions.
         drafted_at: ISO 8601, UTC.
 
     Raises:
-        PlanError: The request does not fit together.
-        ConfigError: The migration names no such checkpoint.
+        PlanError: The request contradicts itself.
+        ConfigError: The migration has no such checkpoint.
     """
     check_request(request)
     return Plan(

@@ -1,6 +1,7 @@
-"""A plan under review for those who apply it: single files, or one archive with plan, approvals and a README.
+"""Exports of a plan for applying it: single files, or one archive with plan, approvals and a README.
 
-What nobody approved says DRAFT, and no tool takes it for more; what was applied already says APPLIED.
+File names of an unapproved plan begin with DRAFT, and no tool accepts its content; those of an applied plan begin with
+APPLIED.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ from offsetwise.wording.cutover import required
 
 README: Final = "README.md"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in an archive: the earliest that the format has."""
+"""The time of every file in an archive: the earliest that the format allows."""
 _UNUSUAL: Final = re.compile(r"[^a-zA-Z0-9._-]+")
 _CHECKPOINT: Final = "checkpoint "
 _GROUP: Final = "group "
 _TRANSACTIONS: Final = "transactions of "
 _MOST: Final = 1_000
-"""Positions in a README; the plan's file has all of them."""
+"""How many positions a README lists; the plan's file has all of them."""
 
 
 class ExportKind(StrEnum):
     PLAN = "plan"
-    """The plan's file, every byte as it was decided about."""
+    """The plan's file, with exactly the bytes that were decided about."""
     APPROVAL = "approval"
     """One file for each approval, as `apply` takes it."""
     STARTING_OFFSETS = "starting-offsets"
-    """Where a job without positions of its own begins, as it is told."""
+    """The starting offsets of a job without positions of its own."""
     GROUPS_CSV = "groups-csv"
     """The file of `kafka-consumer-groups --from-file`."""
 
@@ -54,7 +55,7 @@ class Export:
     content: bytes
     mime: str
     digest: str
-    """Of the plan."""
+    """The plan's digest."""
     mark: SheetMark
 
 
@@ -71,17 +72,17 @@ def exported(
     """Return the files of one kind.
 
     Args:
-        kind: What is wanted.
+        kind: The kind of export.
         plan: The plan.
         content: Its file, every byte.
         digest: Its digest.
-        envelopes: The approvals that count.
-        withdrawn: Those of people who are no reviewers any more: the files say so, as the envelopes cannot.
-        mark: What the files say.
+        envelopes: The valid approvals.
+        withdrawn: Approvals of people who are no longer reviewers: only the file names can show that.
+        mark: The mark in the file names.
 
     Raises:
-        PlanError: The plan cannot be said in that form.
-        ApplyError: Nor can what it writes.
+        PlanError: The plan cannot be exported in that form.
+        ApplyError: A target cannot hold one of its positions.
     """
     if kind is ExportKind.APPROVAL:
         return _approval_files(digest, dict.fromkeys(envelopes, mark) | dict.fromkeys(withdrawn, SheetMark.WITHDRAWN))
@@ -100,7 +101,7 @@ def exported(
 
 
 def _approval_files(digest: str, marks: Mapping[bytes, SheetMark]) -> tuple[Export, ...]:
-    """Return a file for each envelope, numbered from 1; the names of withdrawn ones say so."""
+    """Return a file for each envelope, numbered from 1; the names of withdrawn ones are marked."""
     return tuple(
         _file(
             f"{_begin(said) if said is SheetMark.WITHDRAWN else ''}plan-{digest[:8]}.approval-{number}.json",
@@ -114,13 +115,13 @@ def _approval_files(digest: str, marks: Mapping[bytes, SheetMark]) -> tuple[Expo
 
 
 def commands(digest: str, *, approvals: int, mark: SheetMark, output: str | None = None) -> tuple[str, ...]:
-    """Return the exact commands that try, apply and verify an exported plan, in this order, as far as they may be run.
+    """Return the commands that try, apply and verify an exported plan, in this order, as far as they may be run.
 
     Args:
-        digest: The plan's.
-        approvals: How many approvals were exported.
-        mark: What the plan's file says: a draft is only tried, and what was applied only verified.
-        output: Where a copy or a file is written; None where no target takes that.
+        digest: The plan's digest.
+        approvals: The number of exported approvals.
+        mark: The mark of the plan's file: a draft is only tried, and an applied plan only verified.
+        output: The path of a copy or file; None if no target takes one.
     """
     name = f"plan-{digest[:8]}"
     written = "" if output is None else f" --output {quote(output)}"
@@ -142,18 +143,18 @@ def _file(name: str, content: bytes, mime: str, digest: str, mark: SheetMark) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """What a migration file says of where its plans are applied, and of what they move."""
+    """The part of a migration file about where its plans are applied, and what they move."""
 
     checkpoints: tuple[tuple[str, str], ...] = ()
     """(name, URI) of each checkpoint."""
     write_root: str | None = None
-    """The first folder that the migration file lets be written to."""
+    """The first write root of the migration file."""
     servers: str | None = None
-    """Where the new cluster is reached, HOST:PORT."""
+    """The bootstrap servers of the new cluster, HOST:PORT."""
 
 
 def destination_of(migration: Migration, *, recorded: bool) -> Destination:
-    """Return where plans of a migration are applied; `recorded` tells a bundled sample, whose folders are anywhere."""
+    """Return where plans of a migration are applied; `recorded` means a bundled sample, whose folders are anywhere."""
     servers = migration.target.properties.get("bootstrap.servers")
     root = next((str(write_root) for write_root in migration.write_roots), None)
     return Destination(
@@ -167,8 +168,8 @@ def job_of(moves: str, checkpoints: Iterable[tuple[str, str]]) -> str:
     """Return the short name of what a plan moves.
 
     Args:
-        moves: As the plan says it.
-        checkpoints: (name, URI) of those of its migration file, whose names come before their folders'.
+        moves: As the plan states it.
+        checkpoints: (name, URI) of the checkpoints of its migration file; their names are preferred to folder names.
 
     >>> job_of("checkpoint s3://bucket/orders-3", [("orders", "s3://bucket/orders-3")]), job_of("group etl on old", ())
     ('orders', 'etl')
@@ -183,15 +184,15 @@ def job_of(moves: str, checkpoints: Iterable[tuple[str, str]]) -> str:
 
 
 def _same(of_file: str, of_plan: str) -> bool:
-    """Return whether two URIs name one checkpoint: a plan of a bundled sample has it relative to the sample."""
+    """Return whether two URIs name one checkpoint: a plan of a bundled sample has a URI relative to the sample."""
     here, there = of_file.rstrip("/"), of_plan.rstrip("/")
     return here == there or here.endswith(f"/{there.removeprefix('./')}")
 
 
 def output_of(plan: Plan, destination: Destination) -> str | None:
-    """Return what `--output` of `apply` is given; None where no target of the plan takes it.
+    """Return the value of `--output` for `apply`; None if no target of the plan takes one.
 
-    Its last part is the name of the job, as every file system takes it.
+    Its last part is the name of the job, in characters that every file system allows.
     """
     if all(target_type(target.kind).where is not Where.OUTPUT for target in plan.targets):
         return None
@@ -210,18 +211,18 @@ def archive(
     mark: SheetMark,
     destination: Destination,
 ) -> Export:
-    """Return the archive of an approved plan, the same bytes for the same plan, approvals and destination.
+    """Return the archive of an approved plan: equal bytes for equal plan, approvals and destination.
 
     Args:
         plan: The plan.
         content: Its file, every byte.
-        digest: Of the plan.
-        envelopes: The approvals that count, in their order.
-        mark: What the files say.
+        digest: The plan's digest.
+        envelopes: The valid approvals, in their order.
+        mark: The mark in the file names.
         destination: Where it is applied.
 
     Raises:
-        PlanError: Nobody approved it, or it was applied already.
+        PlanError: It is not approved, or was applied already.
     """
     if mark is not SheetMark.APPROVED:
         raise PlanError(
@@ -238,9 +239,9 @@ def archive(
 
 
 def packed(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return an archive of files by their names: the same bytes for the same files."""
+    """Return a zip archive of files by their names: equal bytes for equal files."""
     content = BytesIO()
-    # Stored, not compressed: what a library makes of the same bytes changes from release to release.
+    # Stored, not compressed: the output of a compression library changes between releases.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archived:
         for path, data in files:
             info = zipfile.ZipInfo(path, _EPOCH)
@@ -257,7 +258,6 @@ def readme(
     envelopes: tuple[bytes, ...],
     destination: Destination,
 ) -> str:
-    """Return the README of an archive, as Markdown; see `archive`."""
     output = output_of(plan, destination)
     dry, execute, verify = commands(digest, approvals=len(envelopes), mark=SheetMark.APPROVED, output=output)
     rollback = f"{verify.replace('offsetwise verify', 'offsetwise rollback')} --execute"
@@ -298,13 +298,12 @@ def _watched(cutover: CutoverRequirement | None, name: str) -> Iterator[tuple[st
 
 
 def approver_line(said: Statement) -> str:
-    """Return who signed, when, and for how long it is good, as an element of a list in Markdown."""
+    """Return the signer, the time, and the expiry of an approval, as a list element in Markdown."""
     since, until = (moment(int(at.timestamp() * 1000)) for at in (said.approved_at, said.expires_at))
     return f"- {marked(said.subject)} ({marked(said.issuer)}), {since}, good until {until}"
 
 
 def cluster_name(name: str, cluster_id: str | None) -> str:
-    """Return a cluster by its name and id, in Markdown."""
     return marked(name) if cluster_id is None else f"{marked(name)} (`{marked(cluster_id)}`)"
 
 
@@ -329,12 +328,12 @@ def _positions(plan: Plan) -> str:
 
 
 def groups_command(groups: Sequence[str], file: str, destination: Destination) -> str:
-    """Return the commands of Kafka's own tool that set groups from a file: try, set, and look.
+    """Return the `kafka-consumer-groups` commands that set groups from a file: dry run, execute, describe.
 
     Args:
-        groups: Their names.
+        groups: The names of the groups.
         file: The name of the CSV file.
-        destination: Where the cluster is.
+        destination: Has the servers of the cluster.
     """
     named = " ".join(f"--group {quote(name)}" for name in groups)
     tool = f"kafka-consumer-groups --bootstrap-server {quote(destination.servers or 'HOST:PORT')} {named}"

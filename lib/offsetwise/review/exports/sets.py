@@ -31,13 +31,13 @@ def set_archive(
     envelopes: Iterable[bytes],
     destination: Destination,
 ) -> Export:
-    """Return the archive of an approved set: the same bytes for the same set, plans, approvals and destination.
+    """Return the archive of an approved set: equal bytes for equal set, plans, approvals and destination.
 
     Args:
         plan_set: The set.
         content: Its file, every byte.
         plans: Its plans, in its order.
-        envelopes: The approvals that count for its plans, each once.
+        envelopes: The valid approvals of its plans, each once.
         destination: Where they are applied.
     """
     approvals = {f"plan-set.approval-{number}.json": envelope for number, envelope in enumerate(envelopes, 1)}

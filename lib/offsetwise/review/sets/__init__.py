@@ -1,1 +1,1 @@
-"""Plans of several jobs under review as one: submitted, decided about, withdrawn and exported together."""
+"""Plans of several jobs that are reviewed as one: submitted, decided, withdrawn and exported together."""

@@ -10,11 +10,11 @@ from offsetwise.review.answers import AlreadyDecided, AlreadyOpen, NotAllowed, S
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedSet:
     number: int
-    """Of the set."""
+    """The number of the set."""
     digest: str
     plans: int
     refused: int
-    """Jobs that the set has no plan for."""
+    """How many jobs of the set have no plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +41,11 @@ class WithdrawnSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedOf:
-    """Refused because of one plan. Nothing was changed, of no plan."""
+    """Refused because of one plan. No plan was changed."""
 
     job: str
     plan: int | None
-    """None for one that is not kept."""
+    """None if the plan is not stored."""
     why: str
     fix: str
 
@@ -59,7 +59,7 @@ REFUSALS = (NotAllowed, RefusedOf)
 
 
 def refusal(job: str, plan: int | None, answer: object) -> RefusedOf | None:
-    """Return what an answer about one plan of a set means for the set; None where it was done."""
+    """Return the refusal of a set because of the result for one of its plans; None if that succeeded."""
     if not isinstance(answer, REFUSALS_OF_PLANS):
         return None
     match answer:

@@ -40,29 +40,29 @@ from offsetwise.store.reviews import Change
 
 Done = TypeVar("Done")
 KEPT_SETS: Final = 2
-"""Sets whose plans are kept parsed."""
+"""How many sets are cached with parsed plans."""
 
 
-class _Undone(Exception):  # noqa: N818 - carries an answer out of a change, which is undone by that
+class _Undone(Exception):  # noqa: N818 - returns an answer from a transaction, and rolls it back
     def __init__(self, answer: Refusal) -> None:
         super().__init__()
         self.answer = answer
 
 
 class SetsBoard(PlansView):
-    """Sets of plans under review. Safe to use from several threads; see `Board`.
+    """Sets of plans under review. Thread-safe; see `Board`.
 
-    What is done is done with all plans of a set, or with none.
+    Every operation applies to all plans of a set, or to none.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._sets: Recent[str, tuple[Plan, ...]] = Recent(KEPT_SETS)
 
-    # ----------------------------------------------------------------------- to look at
+    # ----------------------------------------------------------------------- reading
 
     def sets(self, person: Person | None) -> tuple[tuple[SetRow, SetStanding], ...]:
-        """Return all sets and how far they came, the newest first."""
+        """Return all sets with their state, the newest first."""
         rules = self._rules()
         with self._looking(person, "Reading the sets of plans") as reader:
             rows = reader.sets()
@@ -76,7 +76,7 @@ class SetsBoard(PlansView):
             return reader.sets(plan=plan)
 
     def set_sheet(self, person: Person | None, number: int) -> SetSheet | None:
-        """Return one set with its plans, and how far each of them came; None where there is no such set."""
+        """Return a set with its plans and their states; None if there is no such set."""
         rules = self._rules()
         with self._looking(person, "Reading the set of plans") as reader:
             row = reader.plan_set(number)
@@ -116,7 +116,7 @@ class SetsBoard(PlansView):
         return self._sets.keep(row.digest, tuple(plans))
 
     def why_not_set(self, person: Person | None, verb: Verb, sheet: SetSheet) -> Refusal | None:
-        """Return why somebody may not do this with a set at this moment; None if they may. See `why_not`."""
+        """Return why somebody may not do this with a set now; None if they may. See `why_not`."""
         refused = self.why_not(person, verb)
         if refused is not None:
             return refused
@@ -124,7 +124,7 @@ class SetsBoard(PlansView):
         for member in sheet.members:
             hands = (*((row.issuer, row.subject, row.address) for row in member.editors), member.facts.names)
             if hands in alike:
-                continue  # most sets were drafted by one person, whom nobody has to be compared with twice
+                continue  # most sets have one author, who is compared only once
             alike.add(hands)
             own = self.why_not_own(person, verb, member.editors, member.facts.names)
             if own is not None:
@@ -132,13 +132,13 @@ class SetsBoard(PlansView):
         return None
 
     def set_kit(self, person: Person | None, number: int, destination: Destination) -> Export:
-        """Return an approved set with its plans, its approvals and a README of commands, in one archive.
+        """Return an approved set with its plans, approvals and a README of commands, in one archive.
 
-        It is the same, byte for byte, as `offsetwise export SET --as zip` packs from the same files.
+        Equal, byte for byte, to the archive of `offsetwise export SET --as zip` from the same files.
 
         Args:
             person: Who asks.
-            number: Of the set.
+            number: The number of the set.
             destination: Where its plans are applied.
 
         Raises:
@@ -160,7 +160,7 @@ class SetsBoard(PlansView):
                 PackedPlan(entry=member.entry, plan=plan, content=reader.content(member.member.version))
                 for member, plan in zip(sheet.members, sheet.plans, strict=True)
             ]
-        # What was said of a plan alone comes first, as whoever applies it counts it.
+        # Approvals of single plans come first, in the order in which `apply` counts them.
         envelopes = dict.fromkeys(
             row.envelope
             for member in sheet.members
@@ -174,7 +174,7 @@ class SetsBoard(PlansView):
         return self._together(Verb.SUBMIT, person, drafted.digest, lambda steps: drafting.submit(steps, drafted))
 
     def submit_set_again(self, person: Person | None, number: int, digest: str) -> SubmitSetAnswer:
-        """Ask for one decision about the newest version of every plan of a set; `digest` is what was shown of it."""
+        """Ask for one decision about the newest version of every plan of a set; `digest` is that of the shown set."""
         return self._together(Verb.SUBMIT, person, digest, lambda steps: drafting.submit_again(steps, number))
 
     def withdraw_set(self, person: Person | None, number: int, digest: str) -> WithdrawSetAnswer:
@@ -195,14 +195,14 @@ class SetsBoard(PlansView):
         """Approve or reject exactly the plans of the set that was shown, with one signature.
 
         Args:
-            person: Who decides. Nobody who wrote, edited or submitted any version of any of the plans may.
-            number: Of the set.
-            digest: Of the set that was shown to them.
-            verdict: What they say.
-            typed: What they typed to confirm, where a plan has unsafe rows or open checks.
-            remark: Kept in the timeline of every plan.
-            in_spite_of: The reason for each check that is not met, by its name.
-            drifts: What has changed on the clusters, by the number of the plan, where the page looked.
+            person: Who decides; must not have written, edited or submitted any version of any of the plans.
+            number: The number of the set.
+            digest: The digest of the set that was shown to them.
+            verdict: The decision.
+            typed: The text typed to confirm, if a plan has unsafe rows or unmet checks.
+            remark: Stored in the timeline of every plan.
+            in_spite_of: The reason for each unmet check, by its name.
+            drifts: Changes on the clusters by the number of the plan, if the page checked.
         """
         verb = Verb.APPROVE if verdict is Verdict.APPROVED else Verb.REJECT
         requested = SetDecision(
@@ -218,7 +218,7 @@ class SetsBoard(PlansView):
     def _together(
         self, verb: Verb, person: Person | None, digest: str, tried: Callable[[Steps], Done | Refusal]
     ) -> Done | Refusal:
-        """Do something with all plans of a set, or with none: what was begun before a refusal is undone."""
+        """Run an operation on all plans of a set; a refusal rolls back all of it."""
         try:
             with self._reviews.changing(f"To {verb} a set of plans") as change:
                 answer = tried(self._steps(person, change))
@@ -245,10 +245,10 @@ class SetsBoard(PlansView):
             demo_key=self._demo_key,
         )
 
-    def _record(  # noqa: PLR0917 - all that is written down of it
+    def _record(  # noqa: PLR0917 - the columns of its row
         self, answer: NotAllowed, what: str, verb: Verb, person: Person | None, plan: int | None, digest: str | None
     ) -> None:
-        """Write down that something was refused, where what was begun of it is undone."""
+        """Record a refusal in a new transaction, after the changes were rolled back."""
         with self._reviews.changing(what) as change:
             try:
                 rules = self._rules()

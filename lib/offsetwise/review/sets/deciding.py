@@ -1,4 +1,4 @@
-"""One decision about all plans of a set: signed once, and kept with each of them. Inside one change."""
+"""One decision about all plans of a set: signed once, and stored with each plan. Inside one transaction."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class SetDecision:
     verdict: Verdict
     typed: str | None
     remark: str
-    """Kept with every plan; empty for none."""
+    """Stored with every plan; empty for none."""
     in_spite_of: Mapping[str, str] = field(default_factory=dict)
-    """The reason for each check that is not met, by its name, for all plans of which it is not."""
+    """The reason for each unmet check, by its name, for all plans that do not meet it."""
     drifts: Mapping[int, tuple[Drift, ...]] = field(default_factory=dict)
-    """What has changed on the clusters since plans were drafted, by their numbers."""
+    """Changes on the clusters since the plans were drafted, by their numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class _Part:
 
 
 def decide(steps: Steps, number: int, requested: SetDecision) -> DecideSetAnswer:
-    """Sign one decision about exactly the plans of a set, and keep it with each of them that still waits."""
+    """Sign one decision about exactly the plans of a set, and store it with each one that still waits."""
     row = steps.change.plan_set(number)
     if row is None:
         return NO_SET
@@ -116,7 +116,7 @@ def _why_not_now(steps: Steps, row: SetRow, requested: SetDecision) -> NotAllowe
 def _parts(
     steps: Steps, verb: Verb, requested: SetDecision, jobs: Sequence[str], members: Sequence[SetMember]
 ) -> list[_Part] | NotAllowed | RefusedOf:
-    """Return each plan that waits for this decision, or the first one that may not be decided so about. Writes nothing.
+    """Return the plans that wait for this decision, or the first objection to deciding so. Writes nothing.
 
     A plan that was approved alone, by this person or by enough others, needs no other approval.
     """

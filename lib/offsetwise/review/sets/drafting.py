@@ -1,4 +1,4 @@
-"""Sets of plans submitted, submitted again and withdrawn. Each inside one change, for all of their plans or none."""
+"""Submitting, resubmitting and withdrawing sets of plans, each inside one transaction, for all plans or none."""
 
 from __future__ import annotations
 
@@ -38,16 +38,15 @@ class DraftedSet:
     content: bytes
     """Every byte of that file."""
     plans: tuple[DraftedVersion, ...]
-    """In its order."""
+    """In the order of the set."""
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file, hex."""
         return digest_of(self.content)
 
 
 def submit(steps: Steps, drafted: DraftedSet) -> SubmitSetAnswer:
-    """Keep every plan of a new set as a plan of its own, and submit all of them together.
+    """Store every plan of a new set as a separate plan, and submit all of them together.
 
     Raises:
         OffsetwiseError: The file of the set contradicts itself.
@@ -103,7 +102,7 @@ def _member(steps: Steps, plan: int) -> SetMember:
 
 
 def _added(steps: Steps, document: PlanSet, content: bytes, members: Sequence[SetMember]) -> SubmitSetAnswer:
-    """Add the set, unless this very one is there, and record that it was submitted."""
+    """Store the set, unless it exists, and record its submission."""
     steps.next()
     digest = digest_of(content)
     attempt = steps.attempt(Verb.SUBMIT, None, digest)
@@ -131,10 +130,10 @@ def _added(steps: Steps, document: PlanSet, content: bytes, members: Sequence[Se
 
 
 def submit_again(steps: Steps, number: int) -> SubmitSetAnswer:
-    """Submit the newest version of each plan of a set together: what was withdrawn or decided alone is left out.
+    """Submit the newest version of each plan of a set together, without those that were withdrawn or decided alone.
 
     Raises:
-        OffsetwiseError: The kept file of the set cannot be read.
+        OffsetwiseError: The stored file of the set cannot be read.
     """
     row = steps.change.plan_set(number)
     if row is None:
@@ -166,7 +165,7 @@ def _why_left_out(plan: int, state: State) -> tuple[str, str]:
 
 
 def _submitted_again(steps: Steps, entry: PlanOfSet, newest: SetMember, state: State) -> RefusedOf | None:
-    """Submit a plan unless it waits for decisions, or is approved; return why that is not possible."""
+    """Submit a plan unless it waits for decisions or is approved; return why that is not possible."""
     version = steps.change.version(newest.plan, newest.number)
     result = steps.attempt(Verb.SUBMIT, newest.plan, newest.digest).status(_row(steps, newest.plan), version)
     if state is not State.DRAFT and not result.expired:

@@ -16,30 +16,30 @@ _TYPABLE: Final = re.compile(r"[a-zA-Z0-9._-]{1,100}")
 
 
 class SetState(StrEnum):
-    """How far a set came: as far as its plans, where all of them came as far."""
+    """The common state of a set's plans."""
 
     SUBMITTED = "submitted"
     APPROVED = "approved"
-    """All of its plans are, alone or together; some may be applied already."""
+    """Every plan is approved, alone or together; some may be applied already."""
     REJECTED = "rejected"
     WITHDRAWN = "withdrawn"
     APPLIED = "applied"
     CHANGED = "changed"
-    """A plan was edited, withdrawn or rejected alone: the set is decided about no more."""
+    """A plan was edited, withdrawn or rejected alone: no decision about the set is possible any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSheet:
     entry: PlanOfSet
     member: SetMember
-    """The version that the set has."""
+    """The version in the set."""
     row: PlanRow
     newest: VersionRow
     status: VersionStanding
-    """Of its newest version."""
+    """The state of its newest version."""
     editors: tuple[EditorRow, ...]
     facts: VersionFacts
-    """Of its newest version."""
+    """The facts of its newest version."""
 
     @property
     def replaced(self) -> bool:
@@ -50,16 +50,16 @@ class MemberSheet:
 class SetStanding:
     state: SetState
     changed: tuple[int, ...]
-    """The plans that are no more as the set has them, by their numbers."""
+    """The numbers of the plans that differ from those in the set."""
     expired: bool
     """Whether a submission or an approval of a plan has expired."""
     counted: int
-    """Of the plan with the fewest, how many approvals count."""
+    """The number of valid approvals of the plan with the fewest."""
     required: int
     applied: int
-    """Plans that were applied."""
+    """The number of applied plans."""
     alone: int
-    """Plans that were approved alone while the others still wait."""
+    """The number of plans that were approved alone while others still wait."""
 
     @property
     def decidable(self) -> bool:
@@ -80,17 +80,17 @@ class SetSheet:
     members: tuple[MemberSheet, ...]
     """In the order in which they are applied."""
     plans: tuple[Plan, ...]
-    """The version of each that the set has, parsed; in the same order."""
+    """The parsed versions in the set, in the same order."""
     status: SetStanding
 
     @property
     def digest(self) -> str:
-        """What a decision about it has to name."""
+        """The digest that a decision about the set has to name."""
         return self.row.digest
 
     @property
     def confirm(self) -> str | None:
-        """What an approver has to type; None where nothing is unsafe and no check is open."""
+        """The text that an approver has to type; None if nothing is unsafe and every check is met."""
         risky = any(member.facts.confirm is not None or member.facts.unmet for member in self.members)
         return confirmation(self.row) if risky else None
 
@@ -108,19 +108,19 @@ def _same(plan: Plan) -> Plan:
 
 
 def confirmation(row: SetRow) -> str:
-    """Return what is typed to approve a set of which a plan is unsafe or a check is open: its wave, else its digest."""
+    """Return the text to type to approve a set with a risk or an unmet check: its wave, or else its digest."""
     return row.wave if row.wave is not None and _TYPABLE.fullmatch(row.wave) else row.digest[:8]
 
 
 def standing_of(
     row: SetRow, newest: Mapping[int, tuple[PlanRow, VersionRow]], standings: Mapping[int, VersionStanding]
 ) -> SetStanding:
-    """Return how far a set came.
+    """Return the state of a set.
 
     Args:
         row: The set.
         newest: Each of its plans with its newest version, by number.
-        standings: How far each of these came, by number.
+        standings: The states of these versions, by the number of the plan.
     """
     rows = [newest[member.plan][0] for member in row.members]
     replaced = {member.plan for member in row.members if newest[member.plan][0].number != member.number}

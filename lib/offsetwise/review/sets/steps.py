@@ -1,4 +1,4 @@
-"""Several plans changed at once: each with its own attempt, and its own row of the audit log, in one change."""
+"""Changes of several plans in one transaction, each with its own attempt and its own row of the audit log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Steps:
     demo_key: PrivateKey | None
 
     def attempt(self, verb: Verb, plan: int | None, digest: str | None) -> Attempt:
-        """Return the attempt to do something with one plan; with a set as a whole where none is named."""
+        """Return the attempt for one plan, or for the set as a whole if `plan` is None."""
         row = None if plan is None else self.change.plan(plan)
         return Attempt(
             verb=verb,
@@ -39,6 +39,6 @@ class Steps:
         )
 
     def next(self) -> None:
-        """Begin the part of the next plan, before anything of it is written."""
+        """Start the part of the next plan, before anything of it is written."""
         if self.change.recorded:
             self.change.go_on()

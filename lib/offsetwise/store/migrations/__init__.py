@@ -1,1 +1,1 @@
-"""Alembic's environment: the steps from an empty database to the newest tables."""
+"""Alembic's environment: the migrations from an empty database to the newest tables."""

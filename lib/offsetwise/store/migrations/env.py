@@ -1,4 +1,4 @@
-"""Run by Alembic: migrates over the connection it is handed, inside that connection's transaction."""
+"""Run by Alembic: migrates over the given connection, inside its transaction."""
 
 from __future__ import annotations
 
