@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from offsetwise.model import Problem, TopicOffsets
 from offsetwise.plugins.spark.engine.findings import topic_dropped, topic_left
-from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
+from offsetwise.plugins.spark.engine.offset_log import Lines, SourceOffset
 from offsetwise.plugins.spark.engine.restart import Restart
 
 
 def partitions_left(
-    source: str, files: Mapping[int, OffsetFile], restart: Restart, start: SourceOffset | None
+    source: str, lines: Mapping[int, Lines], restart: Restart, start: SourceOffset | None
 ) -> Iterator[Problem]:
     """Compare the last batch of a Kafka source with its start; a committed one with the newest that has more.
 
@@ -19,12 +19,12 @@ def partitions_left(
 
     Args:
         source: The id of the source.
-        files: The offset files that were read, by batch.
+        lines: Those of the offset files that were read, by batch.
         restart: What runs next.
         start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
     """
     last = restart.last_planned
-    of_batch = None if last is None else _offsets(files, last, source)
+    of_batch = None if last is None else _offsets(lines, last, source)
     if last is None or of_batch is None or restart.missing:
         return
     if restart.reruns is not None:
@@ -32,8 +32,8 @@ def partitions_left(
         if removed:
             yield from topic_dropped(last, *_named(removed))
         return
-    for batch in sorted((file for file in files if file < last), reverse=True):
-        removed = _missing(_offsets(files, batch, source), of_batch)
+    for batch in sorted((number for number in lines if number < last), reverse=True):
+        removed = _missing(_offsets(lines, batch, source), of_batch)
         if removed:
             yield from topic_left(last, batch, *_named(removed))
             return
@@ -42,9 +42,9 @@ def partitions_left(
 _Partition = tuple[str, int, int]
 
 
-def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
+def _offsets(lines: Mapping[int, Lines], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
     """Return what a batch says of a source; None where it says nothing of Kafka."""
-    line = files[batch].by_id().get(source) if batch in files else None
+    line = lines[batch].get(source) if batch in lines else None
     return None if line is None or not line.is_kafka else line.offsets
 
 
