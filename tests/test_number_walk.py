@@ -13,10 +13,10 @@ import pytest
 from tools.number_walk import Counts
 
 ROOT: Final = Path(__file__).parent.parent
-FUNCTIONS: Final = 376
-MODULES: Final = 86
-TYPES: Final = 31
-"""What is reached. Aimed at are 380 functions, 55 modules and 30 types; these only get smaller."""
+FUNCTIONS: Final = 374
+MODULES: Final = 85
+TYPES: Final = 30
+"""What is reached. Aimed at were 380 functions, 55 modules and 30 types; these only get smaller."""
 
 
 @pytest.fixture(scope="module")

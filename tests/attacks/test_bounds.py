@@ -25,7 +25,7 @@ from offsetwise.errors import ConfigError, FileError, NotApprovedError, Offsetwi
 from offsetwise.model import Plan
 from offsetwise.plan.reading import plan_bytes, read_plan
 from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
-from offsetwise.plugins.spark.engine.offset_log import parse_offsets
+from offsetwise.plugins.spark.engine.offset_log import Lines, parse_offsets
 from offsetwise.plugins.spark.engine.positions import resolve_positions
 from offsetwise.plugins.spark.engine.restart import decide_restart
 from offsetwise.review import board as boards
@@ -410,7 +410,7 @@ def checkpoint_with(folder: Path, sources: int) -> Path:
     "B11",
     "an offset file of 80 KB (40,000 lines) keeps `inspect` busy for 38 s",
     before=Verdict.BROKEN,
-    without="`MAX_SOURCES`; `OffsetFile.by_id` in `resolve_positions`",
+    without="`MAX_SOURCES`; the lines of a file by their ids",
 )
 class TestOffsetFiles:
     def test_too_many_sources_are_damage_and_take_no_time(self, tmp_path: Path) -> None:
@@ -431,12 +431,11 @@ class TestOffsetFiles:
         assert twice < 2.3 * once
 
     def test_the_line_of_a_source_is_looked_up_and_not_searched_for(self) -> None:
-        parsed = parse_offsets(b"v1\n{}\n" + b"-\n" * 256)
-        lines = tuple(replace(each, id=Counted(each.id)) for each in parsed.sources)
+        head, parsed = parse_offsets(b"v1\n{}\n" + b"-\n" * 256)
+        lines: Lines = {Counted(name): replace(line, id=Counted(name)) for name, line in parsed.items()}
         Counted.compared = 0
 
-        restart, files = decide_restart([0], [0]), {0: replace(parsed, sources=lines)}
-        sources, _, _ = resolve_positions(restart, files, InitialOffsets())
+        sources, _, _ = resolve_positions(decide_restart([0], [0]), {0: head}, {0: lines}, InitialOffsets())
 
         assert len(sources) == 256
         assert Counted.compared < 10 * 256

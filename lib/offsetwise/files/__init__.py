@@ -167,16 +167,16 @@ def load(text: str | bytes, kind: str, *, subject: str) -> Any:
     _check_requirements(body.get("requirements") if kind == "plan" else None, subject=subject)
     if kind == "comparison":
         body = {key: value for key, value in body.items() if key not in _UNWRITTEN}
-    within = ["checkpoint"] if kind == "comparison" and body.get("checkpoint") is not None else []
     try:
-        for part in within:
-            body[part] = _read(part, body[part])
-        within = []
+        if kind == "comparison" and body.get("checkpoint") is not None:
+            body["checkpoint"] = _read("checkpoint", body["checkpoint"])
         return _read(kind, body)
     except ValidationError as error:
         first = error.errors()[0]
+        read = kind != "comparison" or isinstance(body.get("checkpoint"), Checkpoint | None)
+        at = first["loc"] if read else ("checkpoint", *first["loc"])
         # If a list may have several types, pydantic adds the type to the path.
-        location = ".".join(str(part) for part in (*within, *first["loc"]) if "[" not in str(part))
+        location = ".".join(str(part) for part in at if "[" not in str(part))
         raise FileError(
             f"{subject}: expected an offsetwise/{kind} file, but {location or 'the top level'} is wrong: "
             f"{first['msg']}. Nothing was used from it.",

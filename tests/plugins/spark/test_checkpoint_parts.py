@@ -134,8 +134,9 @@ def test_a_configuration_is_read_alike_however_its_line_is_written(conf: dict[st
     )
 
     assert as_spark == spaced
-    assert (as_spark.watermark_ms, as_spark.timestamp_ms) == (7, 1795229355292)
-    assert as_spark.configuration == tuple(sorted(conf.items()))
+    head, _ = as_spark
+    assert (head.watermark_ms, head.timestamp_ms) == (7, 1795229355292)
+    assert head.configuration == tuple(sorted(conf.items()))
 
 
 @with_cases(
@@ -155,7 +156,7 @@ def test_metadata_that_could_be_read_in_two_ways_is_damage(metadata: str, said: 
 
 
 def test_what_a_later_spark_adds_to_the_metadata_is_passed_over() -> None:
-    found = parse_offsets(batch_with('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"a":"b"},"new":{"a":1}}'))
+    found, _ = parse_offsets(batch_with('{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"a":"b"},"new":{"a":1}}'))
 
     assert (found.watermark_ms, found.timestamp_ms, found.configuration) == (0, 1, (("a", "b"),))
 

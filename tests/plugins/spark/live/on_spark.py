@@ -80,7 +80,7 @@ def move(clusters: Clusters, topic: str, folder: Path) -> dict[str, Any]:
     given = folder / "work"
     given.mkdir()
     migrating = moved(clusters, _ran(clusters, topic, checkpoint), given)
-    named = newest(checkpoint)
+    version, names = newest(checkpoint)
     write(clusters.old_bootstrap, topic, FIRST, FIRST + SECOND)
     write(clusters.new_bootstrap, topic, FIRST, FIRST + SECOND)
     compared = migrating.compare()
@@ -93,8 +93,8 @@ def move(clusters: Clusters, topic: str, folder: Path) -> dict[str, Any]:
     truth = counted(2 * offset + partition for partition in GONE for offset in range(FIRST + SECOND))
     return {
         "spark": pyspark.__version__,
-        "log": {"version": named.version, "sources": [source.id for source in named.sources]},
-        "copied": [source.id for source in newest(migrating.copy).sources],
+        "log": {"version": version, "sources": names},
+        "copied": newest(migrating.copy)[1],
         "skipped": {row["partition"]: int(row["raw"]["skip"]) for row in compared["partitions"]},
         "rows": [store.total for store in rows.stores],
         "counts": job.counts,
@@ -119,10 +119,11 @@ def _asked_about(migrating: Move, job: Job, clusters: Clusters, topic: str) -> d
     return {name: [code, origin, said["told"]] for name, (code, origin, said) in answers.items()}
 
 
-def newest(checkpoint: Path) -> Any:
-    """Return the newest file of the offset log."""
+def newest(checkpoint: Path) -> tuple[int, list[str]]:
+    """Return the version of the newest file of the offset log, and its sources."""
     batches = sorted(int(path.name) for path in (checkpoint / "offsets").iterdir() if path.name.isdigit())
-    return parse_offsets((checkpoint / "offsets" / str(batches[-1])).read_bytes())
+    head, lines = parse_offsets((checkpoint / "offsets" / str(batches[-1])).read_bytes())
+    return head.version, [*lines]
 
 
 def _job() -> Job:

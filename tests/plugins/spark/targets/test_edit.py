@@ -32,7 +32,7 @@ def _moves(data: bytes, shift: int, *, rename: str = "") -> dict[str, list[Move]
             Move(topic=topic, partition=partition, old=offset, new_topic=rename + topic, new=offset + shift)
             for (topic, partition), offset in offsets_by_partition(source.offsets).items()
         ]
-        for source in parse_offsets(data).sources
+        for source in parse_offsets(data)[1].values()
         if source.kind == "kafka"
     }
 
@@ -193,7 +193,7 @@ def test_any_numbers_are_written_exactly(topics: dict[str, dict[int, int]], data
 
     edited = edit_offsets(body, {"0": moves}, subject="offsets/0").data
 
-    read = offsets_by_partition(parse_offsets(edited).sources[0].offsets)
+    read = offsets_by_partition(parse_offsets(edited)[1]["0"].offsets)
     assert read == {(f"x.{topic}", partition): number for (topic, partition), number in new.items()}
     assert list(read) == [(f"x.{topic}", partition) for topic, inner in topics.items() for partition in inner]
     initial = edit_initial(b"\0v1\n" + f"{{{line}}}".encode(), "0", moves, subject="sources/0/0").data

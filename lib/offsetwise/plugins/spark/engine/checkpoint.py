@@ -23,7 +23,8 @@ from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
 from offsetwise.plugins.spark.engine.later_batches import BATCH, crc_path
 from offsetwise.plugins.spark.engine.offset_log import (
     GarbledError,
-    OffsetFile,
+    Head,
+    Lines,
     UnknownLogVersionError,
     checksum_fits,
     parse_commit,
@@ -101,7 +102,7 @@ def read_from(
     observed, moved = _list_logs(folder), False
     for _ in range(ATTEMPTS):
         listed = _sorted_out(folder, observed)
-        logs = _read_logs(folder, root, listed, batches=batches)
+        logs, lines = _read_logs(folder, root, listed, batches=batches)
         again = _list_logs(folder)
         if not logs.vanished and _same_batches(observed, again):
             break
@@ -112,7 +113,7 @@ def read_from(
     elif listed.young_tmp:
         problems.append(_running(f"{listed.young_tmp} was written within the last {YOUNG_S} seconds"))
     state, state_problems = read_state(folder) if any(entry.name == "state" for entry in root) else ((), ())
-    return _assemble(folder, root, logs, (*problems, *state_problems), state=state, committer=committer)
+    return _assemble(folder, root, logs, lines, (*problems, *state_problems), state=state, committer=committer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +129,11 @@ class _Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Logs:
+    """What both logs say, the lines of sources aside."""
+
     listing: _Listing
     restart: Restart
-    files: dict[int, OffsetFile]
+    heads: dict[int, Head]
     digests: dict[int, str]
     required: tuple[int, ...]
     job_id: str | None
@@ -184,46 +187,46 @@ def _batch_ids(entries: Sequence[Entry]) -> tuple[int, ...]:
     return tuple(sorted(batch for batch in ids if batch < 2**63))
 
 
-def _read_logs(folder: FolderReader, root: Sequence[Entry], listing: _Listing, *, batches: int) -> _Logs:
+def _read_logs(
+    folder: FolderReader, root: Sequence[Entry], listing: _Listing, *, batches: int
+) -> tuple[_Logs, dict[int, Lines]]:
     restart = decide_restart(listing.planned, listing.committed)
     deciding = [batch for batch in (restart.last_planned, restart.previous, restart.starts_after) if batch is not None]
     newest = listing.planned[-batches:] if batches > 0 else ()
     requested = tuple(sorted({*deciding, *newest}))
-    paths = [f"offsets/{batch}" for batch in requested]
-    paths += [] if restart.last_committed is None else [f"commits/{restart.last_committed}"]
+    commit = None if restart.last_committed is None else f"commits/{restart.last_committed}"
+    paths = [*(f"offsets/{batch}" for batch in requested), *([] if commit is None else [commit])]
     paths += [crc for path in paths if (crc := crc_path(path)) in listing.sizes]
     sizes = {path: listing.sizes.get(path) for path in paths}
     sizes |= {entry.name: entry.size_bytes for entry in root if entry.name in ("metadata", ".metadata.crc")}
     read = folder.read_many(sizes)
     # With a misspelled name, further conclusions from the ids would only repeat that.
-    problems = list(listing.problems)
-    if not listing.misnamed:
-        problems += [*restart.problems, *lost_commits(folder, restart.uncommitted)]
-    files: dict[int, OffsetFile] = {}
+    of_ids = () if listing.misnamed else (*restart.problems, *lost_commits(folder, restart.uncommitted))
+    problems = [*listing.problems, *of_ids]
+    heads, lines = dict[int, Head](), dict[int, Lines]()
     for batch in requested:
         decides, is_repaired = batch in deciding, batch == restart.reruns
         file = _parsed(f"offsets/{batch}", read, parse_offsets, problems, deciding=decides, mended=is_repaired)
         if file is not None:
-            files[batch] = file
-    version = None
-    if restart.last_committed is not None:
-        version = _parsed(f"commits/{restart.last_committed}", read, parse_commit, problems, deciding=True)
+            heads[batch], lines[batch] = file
+    version = None if commit is None else _parsed(commit, read, parse_commit, problems, deciding=True)
     query_id = _parsed("metadata", read, parse_query_id, problems, deciding=True)
     contents = {batch: data for batch in deciding if isinstance(data := read.get(f"offsets/{batch}"), bytes) and data}
-    return _Logs(
+    logs = _Logs(
         listing=listing,
         restart=restart,
-        files=files,
+        heads=heads,
         digests={batch: hashlib.sha256(data).hexdigest() for batch, data in contents.items()},
         required=requested,
         job_id=query_id,
         commit_version=version,
         startable=not listing.misnamed
         and (query_id is not None or "metadata" not in read)
-        and (version is not None or restart.last_committed is None),
+        and (version is not None or commit is None),
         problems=tuple(problems),
         vanished=any(isinstance(content, MissingError) for content in read.values()),
     )
+    return logs, lines
 
 
 def _parsed(
@@ -264,6 +267,7 @@ def _assemble(
     folder: FolderReader,
     root: Sequence[Entry],
     logs: _Logs,
+    lines: Mapping[int, Lines],
     problems: Sequence[Problem],
     *,
     state: tuple[StateStore, ...],
@@ -273,14 +277,14 @@ def _assemble(
     initial = read_initial_offsets(
         folder, present=any(entry.name == "sources" for entry in root), checksums=restart.from_initial
     )
-    sources, found, start = resolve_positions(restart, logs.files, initial, startable=logs.startable)
-    sharded = _sharded(folder, sources, logs, committer)
+    sources, found, start = resolve_positions(restart, logs.heads, lines, initial, startable=logs.startable)
+    sharded = _sharded(folder, sources, restart, lines, committer)
     if sharded:
         found = _with_shards(sources, found, sharded, runs_again=start.runs_again)
         sources = tuple(sharded[source.index].source if source.index in sharded else source for source in sources)
     problems = (*problems, *found)
-    newest = logs.files.get(restart.last_planned) if restart.last_planned is not None else None
-    shown = newest or (logs.files.get(restart.starts_after) if restart.starts_after is not None else None)
+    newest = (batch for batch in (restart.last_planned, restart.starts_after) if batch in logs.heads)
+    shown = next((logs.heads[batch] for batch in newest if batch is not None), None)
     digests = [(f"offsets/{batch}", digest) for batch, digest in sorted(logs.digests.items())]
     return Checkpoint(
         uri=folder.uri,
@@ -298,7 +302,7 @@ def _assemble(
             last_planned_batch=restart.last_planned,
             last_committed_batch=restart.last_committed,
             reruns_batch=restart.reruns,
-            batches=_batches(logs),
+            batches=_batches(logs, lines),
             state=state,
             configuration=shown.configuration if shown else (),
             offset_log_version=shown.version if shown else None,
@@ -308,13 +312,17 @@ def _assemble(
 
 
 def _sharded(
-    folder: FolderReader, sources: Sequence[CheckpointSource], logs: _Logs, committer: Table | None
+    folder: FolderReader,
+    sources: Sequence[CheckpointSource],
+    restart: Restart,
+    lines: Mapping[int, Lines],
+    committer: Table | None,
 ) -> dict[int, SourceShards]:
-    if not any('"streamName"' in (source.raw or "") for file in logs.files.values() for source in file.sources):
+    if not any('"streamName"' in (source.raw or "") for of_batch in lines.values() for source in of_batch.values()):
         return {}
     from offsetwise.plugins.spark.engine.kinesis import read_source  # noqa: PLC0415 - most queries read only Kafka
 
-    read = ((source.index, read_source(folder, source, logs.restart, logs.files, committer)) for source in sources)
+    read = ((source.index, read_source(folder, source, restart, lines, committer)) for source in sources)
     return {index: result for index, result in read if result is not None}
 
 
@@ -336,21 +344,21 @@ def _with_shards(
     return (*(problem for problem in problems if not (alone and problem.code == pending_batch.code)), *own)
 
 
-def _batches(logs: _Logs) -> tuple[Batch, ...]:
+def _batches(logs: _Logs, lines: Mapping[int, Lines]) -> tuple[Batch, ...]:
     planned, committed = set(logs.listing.planned), set(logs.listing.committed)
-    files = ((batch, logs.files.get(batch)) for batch in logs.required if batch in planned)
+    batches = ((batch, logs.heads.get(batch)) for batch in logs.required if batch in planned)
     return tuple(
         Batch(
             id=batch,
             committed=batch in committed,
             sources=tuple(
                 BatchSource(id=source.id, offsets=source.offsets, raw=source.raw)
-                for source in (() if file is None else file.sources)
+                for source in lines.get(batch, {}).values()
             ),
-            timestamp_ms=file.timestamp_ms if file else None,
-            watermark_ms=file.watermark_ms if file else None,
+            timestamp_ms=None if head is None else head.timestamp_ms,
+            watermark_ms=None if head is None else head.watermark_ms,
         )
-        for batch, file in files
+        for batch, head in batches
     )
 
 

@@ -8,7 +8,7 @@ from offsetwise.findings.case import MigrationCase
 from offsetwise.findings.reading import REPAIR_OPTIONS, checkpoint_damaged, named
 from offsetwise.findings.register import Fact, Stage, describe, finding
 from offsetwise.model import AnyPosition, LogRange, PartitionComparison, Problem, Severity, TopicOffsets
-from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
+from offsetwise.plugins.spark.engine.offset_log import Lines, SourceOffset
 from offsetwise.wording import many
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _setting(topics: Sequence[str]) -> str:
 
 
 def partitions_left(
-    source: str, files: Mapping[int, OffsetFile], restart: Restart, start: SourceOffset | None
+    source: str, lines: Mapping[int, Lines], restart: Restart, start: SourceOffset | None
 ) -> Iterator[Problem]:
     """Find partitions that a batch ended at and the last batch has no more: their topic left the subscription.
 
@@ -201,12 +201,12 @@ def partitions_left(
 
     Args:
         source: The id of the source.
-        files: The offset files that were read, by batch.
+        lines: The lines of the offset files that were read, by batch.
         restart: What runs next.
         start: Where a batch that runs again begins: where the one before ended, or the initial offsets.
     """
     last = restart.last_planned
-    of_batch = None if last is None else _offsets(files, last, source)
+    of_batch = None if last is None else _offsets(lines, last, source)
     if last is None or of_batch is None or restart.missing:
         return
     if restart.reruns is not None:
@@ -214,8 +214,8 @@ def partitions_left(
         if removed:
             yield from topic_dropped(last, *_shown(removed))
         return
-    for batch in sorted((file for file in files if file < last), reverse=True):
-        removed = _lost(_offsets(files, batch, source), of_batch)
+    for batch in sorted((number for number in lines if number < last), reverse=True):
+        removed = _lost(_offsets(lines, batch, source), of_batch)
         if removed:
             yield from topic_left(last, batch, *_shown(removed))
             return
@@ -224,9 +224,9 @@ def partitions_left(
 _Partition = tuple[str, int, int]
 
 
-def _offsets(files: Mapping[int, OffsetFile], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
+def _offsets(lines: Mapping[int, Lines], batch: int, source: str) -> tuple[TopicOffsets, ...] | None:
     """Return what a batch says of a source; None where it says nothing of Kafka."""
-    line = files[batch].by_id().get(source) if batch in files else None
+    line = lines[batch].get(source) if batch in lines else None
     return None if line is None or not line.is_kafka else line.offsets
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from offsetwise.digits import whole_number
 from offsetwise.model import TopicOffsets
@@ -72,20 +72,21 @@ class SourceOffset:
         return self.kind == "kafka"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetFile:
+class Head(NamedTuple):
+    """What an offset file has above the lines of its sources."""
+
     version: int
     timestamp_ms: int | None
     watermark_ms: int | None
     configuration: tuple[tuple[str, str], ...]
-    sources: tuple[SourceOffset, ...]
-
-    def by_id(self) -> dict[str, SourceOffset]:
-        return {source.id: source for source in self.sources}
 
 
-def parse_offsets(data: bytes) -> OffsetFile:
-    """Parse `offsets/<batch>`.
+Lines = dict[str, SourceOffset]
+"""The lines of an offset file by the ids of their sources, in the order of the file."""
+
+
+def parse_offsets(data: bytes) -> tuple[Head, Lines]:
+    """Read `offsets/<batch>`.
 
     A source whose line cannot be used has its `damage`; the other sources stay usable.
 
@@ -98,18 +99,10 @@ def parse_offsets(data: bytes) -> OffsetFile:
         raise GarbledError(f"expected a version, a metadata and one line per source, found {len(lines):,} line(s)")
     if len(lines) - 2 > MAX_SOURCES:
         raise GarbledError(f"expected at most {MAX_SOURCES} sources, found {len(lines) - 2:,} lines of them")
-    timestamp_ms, watermark_ms, configuration = _metadata(lines[1])
+    head = Head(version, *_metadata(lines[1]))
     if version == 1:
-        sources = tuple(parse_source(str(index), text) for index, text in enumerate(lines[2:]))
-    else:
-        sources = _named_sources(lines[2:])
-    return OffsetFile(
-        version=version,
-        timestamp_ms=timestamp_ms,
-        watermark_ms=watermark_ms,
-        configuration=configuration,
-        sources=sources,
-    )
+        return head, {str(index): parse_source(str(index), text) for index, text in enumerate(lines[2:])}
+    return head, _named_sources(lines[2:])
 
 
 def parse_commit(data: bytes) -> int:
@@ -250,8 +243,8 @@ def _partition(topic: str, name: str) -> int:
     return int(name)
 
 
-def _named_sources(lines: list[str]) -> tuple[SourceOffset, ...]:
-    results: dict[str, SourceOffset] = {}
+def _named_sources(lines: list[str]) -> Lines:
+    results: Lines = {}
     for line in lines:
         source_id, colon, text = line.partition(":")
         source_id = source_id.strip()
@@ -261,8 +254,8 @@ def _named_sources(lines: list[str]) -> tuple[SourceOffset, ...]:
             raise GarbledError(f"expected each source once, found {source_id!r} twice")
         results[source_id] = parse_source(source_id, text)
     if all(whole_number(source_id) is not None for source_id in results):
-        return tuple(results[source_id] for source_id in sorted(results, key=int))
-    return tuple(results.values())
+        return {source_id: results[source_id] for source_id in sorted(results, key=int)}
+    return results
 
 
 def _text(data: bytes) -> str:

@@ -19,11 +19,11 @@ from offsetwise.model import (
 )
 from offsetwise.plugins.spark.engine.findings import checkpoint_polluted, partitions_left, pending_batch, topic_dropped
 from offsetwise.plugins.spark.engine.initial_offsets import InitialOffsets
-from offsetwise.plugins.spark.engine.offset_log import OffsetFile, SourceOffset
+from offsetwise.plugins.spark.engine.offset_log import Lines, SourceOffset
 from offsetwise.plugins.spark.engine.releases.findings import repartition_unfinished
 from offsetwise.plugins.spark.engine.releases.refusals import (
+    Heads,
     fails_check,
-    heads_of,
     log_version,
     unfinished_repartition,
 )
@@ -48,7 +48,7 @@ class NextStart:
 
 
 def resolve_positions(
-    restart: Restart, files: Mapping[int, OffsetFile], initial: InitialOffsets, *, startable: bool = True
+    restart: Restart, heads: Heads, lines: Mapping[int, Lines], initial: InitialOffsets, *, startable: bool = True
 ) -> tuple[tuple[CheckpointSource, ...], tuple[Problem, ...], NextStart]:
     """Return every source with the positions a restart uses, what is wrong, and what else is known of the start.
 
@@ -56,47 +56,48 @@ def resolve_positions(
 
     Args:
         restart: What the ids of the batches say about the next start.
-        files: The offset files that were read, by batch.
+        heads: The heads of the offset files that were read, by batch.
+        lines: Their lines, by batch.
         initial: The content of `sources/<id>/0`.
         startable: Whether Spark can read the other files that a start needs.
     """
-    last = files.get(restart.last_planned) if restart.last_planned is not None else None
-    start = files.get(restart.starts_after) if restart.starts_after is not None else None
+    last, start, previous = (
+        None if batch is None else lines.get(batch)
+        for batch in (restart.last_planned, restart.starts_after, restart.previous)
+    )
     planned = last if restart.reruns is not None else None
     reference = last or start
     if reference is None:
         if restart.last_planned is None and restart.known:
             return _from_initial_alone(initial)
         return _without_positions(initial), (), NextStart()
-    problems = _shape_problems(last, start, initial)
+    problems = _shape_problems(restart, heads, lines, initial)
     checksums: list[Problem] = []
     usable = not problems and restart.known and (restart.from_initial or start is not None)
-    previous = files.get(restart.previous) if restart.previous is not None else None
-    starts, ends, earlier = ({} if file is None else file.by_id() for file in (start, planned, previous))
-    kafka = {*initial.offsets, *(source.id for file in files.values() for source in file.sources if source.is_kafka)}
+    starts, ends, earlier = start or {}, planned or {}, previous or {}
+    kafka = {*initial.offsets, *(name for of in lines.values() for name, line in of.items() if line.is_kafka)}
     sources: list[CheckpointSource] = []
     used: list[str] = []
     begun: list[tuple[TopicPartition, int]] = []
-    for index, line in enumerate(reference.sources):
-        is_kafka, first = line.id in kafka, initial.offsets.get(line.id)
-        before = _not_void(starts.get(line.id), restart.starts_after, files)
-        end = _not_void(ends.get(line.id), restart.reruns, files)
+    for index, name in enumerate(reference):
+        is_kafka, first = name in kafka, initial.offsets.get(name)
+        before = _not_void(starts.get(name), restart.starts_after, lines)
+        end = _not_void(ends.get(name), restart.reruns, lines)
         begin = first if before is None or before.kind is None else before
         for of_batch, batch in ((before, restart.starts_after), (end, restart.reruns)):
             problems += [] if of_batch is None else _line_problems(of_batch, batch, kafka=is_kafka)
         if usable and begin is first:
-            more, stale = _initial_problems(line.id, initial, kafka=is_kafka)
+            more, stale = _initial_problems(name, initial, kafka=is_kafka)
             problems += more
             checksums += stale
-            used += [f"sources/{line.id}/0"] if first is not None else []
+            used += [f"sources/{name}/0"] if first is not None else []
         read = begin if usable and begin is not None and begin.damage is None else None
-        sources.append(_source(line.id, index, read, end, kafka=is_kafka))
+        sources.append(_source(name, index, read, end, kafka=is_kafka))
         begun += [] if read is None or end is None or not is_kafka else _begun(read, end)
-        problems += _backwards(sources[-1], earlier.get(line.id), restart)
-        problems += partitions_left(line.id, files, restart, begin)
+        problems += _backwards(sources[-1], earlier.get(name), restart)
+        problems += partitions_left(name, lines, restart, begin)
     is_whole = all(problem.code != checkpoint_damaged.code for problem in problems)
     again = startable and usable and planned is not None and is_whole
-    heads = heads_of(files)
     problems += [*checksums, *unfinished_repartition(restart, heads)]
     may_commit = again and _NOT_RUN.isdisjoint(problem.code for problem in problems)
     problems += [_new_partition(at, end, may_commit=may_commit) for at, end in begun]
@@ -107,7 +108,7 @@ def resolve_positions(
     return tuple(sources), tuple(problems), NextStart(initial_files=tuple(used), unplanned=lost, runs_again=again)
 
 
-def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, OffsetFile]) -> SourceOffset | None:
+def _not_void(line: SourceOffset | None, batch: int | None, lines: Mapping[int, Lines]) -> SourceOffset | None:
     """Return the line of a source; as damaged if it has no offset although an earlier batch has one.
 
     Spark writes that a source has no offset only before its first one.
@@ -116,8 +117,8 @@ def _not_void(line: SourceOffset | None, batch: int | None, files: Mapping[int, 
         return line
     had = [
         number
-        for number, file in files.items()
-        if number < batch and any(source.id == line.id and source.kind is not None for source in file.sources)
+        for number, of_batch in lines.items()
+        if number < batch and line.id in of_batch and of_batch[line.id].kind is not None
     ]
     message = f"no offset stands there, though offsets/{max(had, default=batch)} has one of this source"
     return replace(line, kind="other", damage=message) if had else line
@@ -181,24 +182,29 @@ def _begun(begin: SourceOffset, planned: SourceOffset) -> list[tuple[TopicPartit
     return sorted((at, end) for at, end in offsets_by_partition(planned.offsets).items() if at not in starts)
 
 
-def _shape_problems(last: OffsetFile | None, start: OffsetFile | None, initial: InitialOffsets) -> list[Problem]:
+def _shape_problems(
+    restart: Restart, heads: Heads, lines: Mapping[int, Lines], initial: InitialOffsets
+) -> list[Problem]:
     problems: list[Problem] = []
-    if last is not None and start is not None and last is not start:
-        ids, before = [source.id for source in last.sources], [source.id for source in start.sources]
-        if (last.version == 1 or last.version != start.version) and ids != before:
+    pair = (restart.last_planned, restart.starts_after)
+    read = [batch for batch in dict.fromkeys(pair) if batch is not None and batch in lines]
+    if len(read) == 2:
+        ids, before = ([*lines[batch]] for batch in read)
+        version, version_before = (heads[batch].version for batch in read)
+        if (version == 1 or version != version_before) and ids != before:
             problems.append(
                 damaged(
                     f"The last two offset files name {len(before):,} and {len(ids):,} source(s), or name them "
                     "differently: a line was lost or added, and Spark fails on restart."
                 )
             )
-    reference = last or start
-    if reference is not None and reference.version == 1:
+    if read and heads[read[0]].version == 1:
+        count = len(lines[read[0]])
         numbered = [number for name in initial.folders if (number := whole_number(name)) is not None]
-        if numbered and max(numbered) >= len(reference.sources):
+        if numbered and max(numbered) >= count:
             problems.append(
                 damaged(
-                    f"sources/{max(numbered)} exists, but the newest offset file has {len(reference.sources):,} source "
+                    f"sources/{max(numbered)} exists, but the newest offset file has {count:,} source "
                     "line(s): lines were lost."
                 )
             )

@@ -198,7 +198,7 @@ def _configuration(
         files_of(answers, migration, name, reading, batch, key=f"compared-{batch}") for batch in dict.fromkeys(batches)
     ]
     parsed = [file.offsets.parsed if file is not None else None for file in files]
-    known = [offset_file.configuration for offset_file in parsed if offset_file is not None]
+    known = [offset_file[0].configuration for offset_file in parsed if offset_file is not None]
     if len(known) < len(files):
         st.markdown(":gray[? Recorded configuration: the file of one of them cannot be read.]")
         return

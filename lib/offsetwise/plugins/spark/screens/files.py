@@ -13,7 +13,7 @@ from offsetwise.console.widgets.escaping import markdown, sentence
 from offsetwise.console.widgets.shards import several
 from offsetwise.console.widgets.table import Column, Columns
 from offsetwise.engines.batch_files import SHOWN_BYTES, BatchFiles, RawFile
-from offsetwise.plugins.spark.engine.offset_log import OffsetFile
+from offsetwise.plugins.spark.engine.offset_log import Head, Lines
 from offsetwise.wording import clock, many, number
 
 _LONG: Final = 4_000
@@ -94,7 +94,7 @@ def _parsed(files: BatchFiles) -> None:
     if parsed is None:
         st.markdown(f":red-badge[! not readable] {sentence(files.offsets.problem or '')}")
     else:
-        _offsets(parsed)
+        _offsets(*parsed)
     version = files.commit.parsed
     if version is not None:
         st.markdown(f":green-badge[✓ committed] commit log v{version}. A commit holds no source offsets.")
@@ -104,12 +104,12 @@ def _parsed(files: BatchFiles) -> None:
         st.markdown(f":red-badge[! not readable] {sentence(files.commit.problem or '')}")
 
 
-def _offsets(parsed: OffsetFile) -> None:
+def _offsets(head: Head, lines: Lines) -> None:
     st.markdown(
-        f"Offset log **v{parsed.version}** · planned **{clock(parsed.timestamp_ms)}** · watermark "
-        f"**{sources.watermark(parsed.watermark_ms)}** · {many(len(parsed.configuration), 'setting')}"
+        f"Offset log **v{head.version}** · planned **{clock(head.timestamp_ms)}** · watermark "
+        f"**{sources.watermark(head.watermark_ms)}** · {many(len(head.configuration), 'setting')}"
     )
-    for source in parsed.sources:
+    for source in lines.values():
         if source.damage is not None:
             st.markdown(f":red-badge[! source {markdown(source.id)} is garbled] {sentence(source.damage)}")
         elif source.kind is None:
@@ -118,14 +118,14 @@ def _offsets(parsed: OffsetFile) -> None:
             st.markdown(f"Source **{markdown(source.id)}**: its text is on the left.")
     rows = [
         (source.id, offsets.topic, partition, offset)
-        for source in parsed.sources
+        for source in lines.values()
         for offsets in source.offsets
         for partition, offset in zip(offsets.partitions, offsets.offsets, strict=True)
     ]
     if rows:
         table.paged(_OFFSETS, rows, "file-rows", alt=f"{many(len(rows), 'partition')} in the order of the file.")
-    negative = [(s.id, *offset) for s in parsed.sources for offset in s.negative]
+    negative = [(s.id, *offset) for s in lines.values() for offset in s.negative]
     if negative:
         st.markdown(f":red-badge[! {many(len(negative), 'number')} that is no position] left out of the table.")
-    with st.expander(f"{many(len(parsed.configuration), 'setting')} of this batch"):
-        table.show(sources.PAIRS, parsed.configuration, alt="Configuration recorded with this batch.")
+    with st.expander(f"{many(len(head.configuration), 'setting')} of this batch"):
+        table.show(sources.PAIRS, head.configuration, alt="Configuration recorded with this batch.")

@@ -46,33 +46,33 @@ def edit_offsets(data: bytes, moves: Mapping[str, Iterable[Move]], *, subject: s
         ApplyError: A number is not the expected one, a partition has no target, or the result cannot be proven.
     """
     try:
-        before = parse_offsets(data)
+        head, lines = parse_offsets(data)
     except GarbledError as error:
         raise refused(subject, f"an offset file, found it garbled: {error}") from error
     text = data.decode("utf-8")
-    spans = line_spans(text, before.version, [source.id for source in before.sources])
-    intended: list[SourceOffset] = []
+    spans = line_spans(text, head.version, [*lines])
+    intended: list[tuple[str, SourceOffset]] = []
     changes: list[NumberChange] = []
     pieces: list[tuple[int, int, str]] = []
     remaining = {source: tuple(source_moves) for source, source_moves in moves.items()}
-    for source_offset in before.sources:
-        moved = remaining.pop(source_offset.id, ())
+    for source, source_offset in lines.items():
+        moved = remaining.pop(source, ())
         if not moved:
-            intended.append(source_offset)
+            intended.append((source, source_offset))
             continue
-        start, end = spans[source_offset.id]
+        start, end = spans[source]
         offset, changed, line = _edit_line(source_offset, text[start:end], moved, subject)
-        intended.append(offset)
+        intended.append((source, offset))
         changes += changed
         pieces.append((start, end, line))
     if remaining:
         raise refused(subject, f"a line of source {min(remaining)!r}, found none")
     edited = replaced(text, pieces).encode("utf-8")
     try:
-        proven = parse_offsets(edited) == replace(before, sources=tuple(intended))
+        head_again, again = parse_offsets(edited)
     except GarbledError as error:
         raise refused(subject, f"to read the edited text again, found {error}") from error
-    _prove(subject, proven)
+    _prove(subject, head_again == head and [*again.items()] == intended)
     return Edited(data=edited, changes=tuple(changes))
 
 

@@ -23,7 +23,7 @@ from offsetwise.plan.repair.draft import as_moving_plan
 from offsetwise.plan.target import has_opaque_positions
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from offsetwise.plugins.spark.engine.later_batches import Logs, after_batch, crc_of, crc_path
-from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, parse_offsets
+from offsetwise.plugins.spark.engine.offset_log import GarbledError, Lines, parse_offsets
 from offsetwise.plugins.spark.engine.overlay import Overlay, read_file
 from offsetwise.plugins.spark.engine.repairs.kinds import repair
 from offsetwise.plugins.spark.engine.restart import Restart, decide_restart
@@ -192,7 +192,7 @@ def _edits(plan: Plan, folder: FolderReader, target: _Target) -> Iterator[FileEd
     start = _offsets(folder, target.batch)
     pending = _offsets(folder, target.pending)
     lines: dict[str, tuple[Move, ...]] = {}
-    known = {} if start is None else start[1].by_id()
+    known = {} if start is None else start[1]
     for source, moves in starts.items():
         line = known.get(source)
         if line is not None and line.kind is not None:
@@ -253,7 +253,7 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
     if result is None:
         return
     here: dict[str, tuple[Move, ...]] = {}
-    known = result[1].by_id()
+    known = result[1]
     names = {move.topic: move.new_topic for moves in lines.values() for move in moves}
     for source, moves in lines.items():
         line = known.get(source)
@@ -282,20 +282,20 @@ def _previous(folder: FolderReader, batch: int, lines: Mapping[str, tuple[Move, 
     yield _edited(f"offsets/{batch}", result, here)
 
 
-def _edited(path: str, original: tuple[bytes, OffsetFile], moves: Mapping[str, Iterable[Move]]) -> FileEdit:
-    for source in original[1].sources:
-        if source.is_kafka and source.offsets and source.id not in moves:
-            raise unfit(f"a position for source {source.id} of {path}, found none in the plan")
+def _edited(path: str, original: tuple[bytes, Lines], moves: Mapping[str, Iterable[Move]]) -> FileEdit:
+    for source, line in original[1].items():
+        if line.is_kafka and line.offsets and source not in moves:
+            raise unfit(f"a position for source {source} of {path}, found none in the plan")
     edited: Edited = edit_offsets(original[0], moves, subject=path)
     return FileEdit(path=path, before=original[0], after=edited.data, numbers=edited.changes)
 
 
-def _offsets(folder: FolderReader, batch: int | None) -> tuple[bytes, OffsetFile] | None:
+def _offsets(folder: FolderReader, batch: int | None) -> tuple[bytes, Lines] | None:
     if batch is None:
         return None
     data = read_file(folder, f"offsets/{batch}")
     try:
-        return data, parse_offsets(data)
+        return data, parse_offsets(data)[1]
     except GarbledError as error:
         raise unfit(f"offsets/{batch} to be an offset file, found it garbled: {error}") from error
 

@@ -93,7 +93,7 @@ def began_as_told(plan: Plan, step: ReceiptStep, data: bytes, readers: Readers, 
 
 def _at_line(data: bytes) -> Places:
     line = data.strip()
-    (source,) = parse_offsets(b"v1\n\n" + line).sources
+    (source,) = parse_offsets(b"v1\n\n" + line)[1].values()
     if not source.is_kafka or source.damage is not None:
         raise GarbledError(source.damage or "it holds no Kafka offsets")
     return offsets_by_partition(source.offsets)

@@ -32,7 +32,7 @@ from offsetwise.plugins.kinesis.stream.spec import (
 from offsetwise.plugins.spark.engine.findings import pending_batch
 from offsetwise.plugins.spark.engine.kinesis.positions import is_half_written, object_of, place_of
 from offsetwise.plugins.spark.engine.later_batches import BATCH
-from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, checksum_fits
+from offsetwise.plugins.spark.engine.offset_log import GarbledError, Lines, checksum_fits
 from offsetwise.plugins.spark.engine.restart import Restart, damaged
 from offsetwise.storage.dynamodb import Table, text_of
 from offsetwise.storage.folders import FolderReader
@@ -109,7 +109,7 @@ def read_source(
     folder: FolderReader,
     source: CheckpointSource,
     restart: Restart,
-    files: Mapping[int, OffsetFile],
+    lines: Mapping[int, Lines],
     committer: Table | None,
 ) -> SourceShards | None:
     """Read a source's positions; return None if it is not a Kinesis source.
@@ -118,10 +118,10 @@ def read_source(
         folder: The checkpoint.
         source: The source as its line shows it.
         restart: The batch that runs next.
-        files: The offset files that were read, by batch.
+        lines: The lines of the offset files that were read, by batch.
         committer: The table of a DynamoDB committer, if a person named one.
     """
-    raw = {batch: entry.raw for batch, file in files.items() if (entry := file.by_id().get(source.id)) is not None}
+    raw = {batch: of_batch[source.id].raw for batch, of_batch in lines.items() if source.id in of_batch}
     last = restart.last_planned
     try:
         line = parse_line(raw.get(last)) if last is not None else None

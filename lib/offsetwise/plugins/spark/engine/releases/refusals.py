@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from offsetwise.model import Problem
-from offsetwise.plugins.spark.engine.offset_log import OffsetFile
+from offsetwise.plugins.spark.engine.offset_log import Head
 from offsetwise.plugins.spark.engine.releases.findings import offset_log_v2, repartition_unfinished, sources_named_in_v1
 from offsetwise.plugins.spark.engine.restart import Restart
 
@@ -14,19 +14,8 @@ NAMED_LOG: Final = 2
 """The version of the offset log that has names of sources."""
 
 
-class Head(NamedTuple):
-    """The head of an offset file, above the lines of its sources."""
-
-    version: int
-    configuration: Mapping[str, str]
-
-
 Heads = Mapping[int, Head]
 """Heads of the offset files that were read, by batch."""
-
-
-def heads_of(files: Mapping[int, OffsetFile]) -> Heads:
-    return {batch: Head(file.version, dict(file.configuration)) for batch, file in files.items()}
 
 
 def unfinished_repartition(restart: Restart, heads: Heads) -> Iterator[Problem]:
@@ -56,7 +45,7 @@ def log_version(restart: Restart, heads: Heads) -> Iterator[Problem]:
     named = next((batch for batch in newest if heads[batch].version == NAMED_LOG), None)
     if named is not None:
         yield from offset_log_v2(named)
-    elif newest and heads[newest[0]].configuration.get(EVOLUTION) == "true":
+    elif newest and dict(heads[newest[0]].configuration).get(EVOLUTION) == "true":
         yield from sources_named_in_v1(newest[0])
 
 
@@ -65,6 +54,6 @@ def _shuffle_partitions(restart: Restart, heads: Heads) -> tuple[str | None, str
     pair = (restart.starts_after, restart.reruns)
     before, after = (None if batch is None else heads.get(batch) for batch in pair)
     return (
-        None if before is None else before.configuration.get(PARTITIONS),
-        None if after is None else after.configuration.get(PARTITIONS),
+        None if before is None else dict(before.configuration).get(PARTITIONS),
+        None if after is None else dict(after.configuration).get(PARTITIONS),
     )

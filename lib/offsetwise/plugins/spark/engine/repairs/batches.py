@@ -26,7 +26,7 @@ def drop_pending_batch(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
             f"Where batch {batch} starts is not in offsets/.", fix="Restore the folder from a backup."
         )
     damaged.require_start_after(before)
-    between = records_between(None if before is None else damaged.offsets(before), damaged.offsets_or_none(batch))
+    between = records_between(None if before is None else damaged.lines(before), damaged.lines_or_none(batch))
     dropped = frozenset(after_batch(damaged.folder, damaged.logs, batch - 1))
     if damaged.is_repartitioning:
         return Repaired(
@@ -64,7 +64,7 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
     last = logs.planned[-1]
     if last == batch + 1:
         damaged.require_state(batch)
-        between = records_between(damaged.offsets(batch), damaged.offsets(last))
+        between = records_between(damaged.lines(batch), damaged.lines(last))
         return Repaired(
             dropped=dropped,
             costs=(
@@ -81,9 +81,9 @@ def remove_damaged_commit(damaged: Damaged, values: Mapping[str, str]) -> Repair
         )
     before = batch - 1
     if before >= 0:
-        damaged.offsets(before)
+        damaged.lines(before)
         damaged.require_state(before)
-    between = records_between(damaged.offsets(before) if before >= 0 else None, damaged.offsets(batch))
+    between = records_between(damaged.lines(before) if before >= 0 else None, damaged.lines(batch))
     return Repaired(
         dropped=dropped,
         costs=(
@@ -110,7 +110,7 @@ def drop_batch_after_gap(damaged: Damaged, values: Mapping[str, str]) -> Repaire
     newest, before = restart.missing.stop, restart.missing.start - 1
     damaged.require_start_after(before)
     ids = f"batches {before + 1} to {newest}"
-    between = records_between(damaged.offsets(before), damaged.offsets_or_none(newest))
+    between = records_between(damaged.lines(before), damaged.lines_or_none(newest))
     return Repaired(
         dropped=frozenset(after_batch(damaged.folder, logs, before)),
         costs=(

@@ -9,8 +9,8 @@ from offsetwise.findings.register import describe
 from offsetwise.model import offsets_by_partition
 from offsetwise.plugins.spark.engine.checkpoint import read_from
 from offsetwise.plugins.spark.engine.later_batches import Logs
-from offsetwise.plugins.spark.engine.offset_log import GarbledError, OffsetFile, parse_commit, parse_offsets
-from offsetwise.plugins.spark.engine.releases.refusals import heads_of, unfinished_repartition
+from offsetwise.plugins.spark.engine.offset_log import GarbledError, Head, Lines, parse_commit, parse_offsets
+from offsetwise.plugins.spark.engine.releases.refusals import unfinished_repartition
 from offsetwise.plugins.spark.engine.restart import Restart, decide_restart
 from offsetwise.plugins.spark.engine.state_versions import lost_state
 from offsetwise.storage.folders import FolderReader
@@ -42,14 +42,14 @@ class Damaged:
     def is_repartitioning(self) -> bool:
         """Whether the pending batch is an unfinished repartition of the state, which reads no record."""
         pair = [batch for batch in (self.restart.starts_after, self.restart.reruns) if batch is not None]
-        files = {batch: file for batch in pair if (file := self.offsets_or_none(batch)) is not None}
-        return next(unfinished_repartition(self.restart, heads_of(files)), None) is not None
+        heads = {batch: self.offsets(batch)[0] for batch in pair if self.lines_or_none(batch) is not None}
+        return next(unfinished_repartition(self.restart, heads), None) is not None
 
     def read(self, path: str) -> bytes | None:
         data = self.folder.read_many({path: None})[path]
         return None if isinstance(data, StorageError) else data
 
-    def offsets(self, batch: int) -> OffsetFile:
+    def offsets(self, batch: int) -> tuple[Head, Lines]:
         """Parse `offsets/<batch>`.
 
         Raises:
@@ -65,10 +65,14 @@ class Damaged:
             ) from error
         raise UnrepairableError(f"offsets/{batch} is not there.", fix="Restore the folder from a backup.")
 
-    def offsets_or_none(self, batch: int) -> OffsetFile | None:
-        """Parse `offsets/<batch>`; return None if it cannot be read. For a batch that is left out."""
+    def lines(self, batch: int) -> Lines:
+        """Return the lines of sources in `offsets/<batch>`; see `offsets`."""
+        return self.offsets(batch)[1]
+
+    def lines_or_none(self, batch: int) -> Lines | None:
+        """Return the same, or None if it cannot be read; for a batch that is left out."""
         try:
-            return self.offsets(batch)
+            return self.lines(batch)
         except UnrepairableError:
             return None
 
@@ -122,14 +126,13 @@ class Damaged:
             )
 
 
-def records_between(before: OffsetFile | None, after: OffsetFile | None) -> str:
+def records_between(before: Lines | None, after: Lines | None) -> str:
     """Describe how many records are between the ends of two batches, at most: a log may have gaps."""
     if after is None:
         return "an unknown number of records"
     counted = 0
-    known = {} if before is None else before.by_id()
-    for line in after.sources:
-        start = known.get(line.id)
+    for name, line in after.items():
+        start = None if before is None else before.get(name)
         if not line.is_kafka or start is None or not start.is_kafka:
             return "an unknown number of records"
         ends, starts = offsets_by_partition(line.offsets), offsets_by_partition(start.offsets)

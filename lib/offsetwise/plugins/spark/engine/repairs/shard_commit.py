@@ -18,14 +18,13 @@ def rebuild_shard_commit(damaged: Damaged, values: Mapping[str, str]) -> Repaire
         raise UnrepairableError("No batch is committed and planned.", fix="Restore the folder from a backup.")
     replaced: dict[str, bytes] = {}
     costs: list[str] = []
-    for line in damaged.offsets(done).sources:
+    for name, line in damaged.lines(done).items():
         # The connector's offset files record where their batch begins.
-        later = damaged.offsets(last).sources if last > done else ()
-        after = next((other for other in later if other.id == line.id), None)
+        after = damaged.lines(last).get(name) if last > done else None
         starts = _starts(after.raw if after is not None else line.raw)
         if starts is None:
             continue
-        folder = f"sources/{line.id}/shard-commit/{done}"
+        folder = f"sources/{name}/shard-commit/{done}"
         lost = sorted(starts.keys() - _whole(damaged, folder))
         for shard in lost:
             path, end = f"{folder}/{shard}", _end(shard, starts[shard])

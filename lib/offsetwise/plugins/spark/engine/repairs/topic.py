@@ -10,7 +10,7 @@ from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.model import TopicOffsets
 from offsetwise.plugins.spark.engine.initial_offsets import read_initial_offsets
 from offsetwise.plugins.spark.engine.later_batches import crc_of
-from offsetwise.plugins.spark.engine.offset_log import VOID, OffsetFile, parse_offsets
+from offsetwise.plugins.spark.engine.offset_log import VOID, Lines, parse_offsets
 from offsetwise.plugins.spark.engine.repairs.damaged import Damaged, state_used
 
 _LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
@@ -35,7 +35,7 @@ def restore_topic(damaged: Damaged, values: Mapping[str, str]) -> Repaired:
     for topic in topics:
         batch, before, lost = _newest_with(topic, damaged, last)
         for number in among:
-            if number != batch and _lost(before, damaged.offsets(number), topic):
+            if number != batch and _lost(before, damaged.lines(number), topic):
                 path = f"offsets/{number}"
                 replaced[path] = _with(replaced.get(path) or damaged.read(path) or b"", lost)
         ends = (f"{topic}-{p} at {o}" for of in lost.values() for p, o in zip(of.partitions, of.offsets, strict=True))
@@ -69,9 +69,9 @@ def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
     before = damaged.restart.starts_after
     if damaged.restart.reruns is None:
         return
-    now = damaged.offsets(last)
-    ended = _initial(damaged, now) if before is None else damaged.offsets(before)
-    there = {of.topic for line in ended.sources for of in line.offsets}
+    now = damaged.lines(last)
+    ended = _initial(damaged, now) if before is None else damaged.lines(before)
+    there = {of.topic for line in ended.values() for of in line.offsets}
     missing = sorted(topic for topic in there.difference(topics) if _lost(ended, now, topic))
     if missing:
         raise UnrepairableError(
@@ -80,27 +80,27 @@ def _require_all(topics: Sequence[str], damaged: Damaged, last: int) -> None:
         )
 
 
-def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, OffsetFile, dict[str, TopicOffsets]]:
-    """Return the newest batch with partitions of a topic that the last one lacks, its offsets, and those partitions.
+def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, Lines, dict[str, TopicOffsets]]:
+    """Return the newest batch with partitions of a topic that the last one lacks, its lines, and those partitions.
 
     The partitions are by source. The initial offsets count as a batch (None) while the first batch is not committed.
 
     Raises:
         UnrepairableError: No earlier batch has more of the topic.
     """
-    files = {last: damaged.offsets(last)}
+    lines = {last: damaged.lines(last)}
     for batch in sorted((number for number in damaged.logs.planned if number < last), reverse=True):
-        files[batch] = damaged.offsets(batch)
-        lost = _lost(files[batch], files[last], topic)
+        lines[batch] = damaged.lines(batch)
+        lost = _lost(lines[batch], lines[last], topic)
         if lost:
-            return batch, files[batch], lost
+            return batch, lines[batch], lost
     if damaged.restart.from_initial:
-        initial = _initial(damaged, files[last])
-        lost = _lost(initial, files[last], topic)
+        initial = _initial(damaged, lines[last])
+        lost = _lost(initial, lines[last], topic)
         if lost:
             return None, initial, lost
-    known = sorted({of.topic for file in files.values() for line in file.sources for of in line.offsets})
-    there = any(of.topic == topic for line in files[last].sources for of in line.offsets)
+    known = sorted({of.topic for of_batch in lines.values() for line in of_batch.values() for of in line.offsets})
+    there = any(of.topic == topic for line in lines[last].values() for of in line.offsets)
     raise UnrepairableError(
         f"offsets/{last} has topic {topic!r} with all partitions of earlier batches."
         if there
@@ -111,17 +111,16 @@ def _newest_with(topic: str, damaged: Damaged, last: int) -> tuple[int | None, O
     )
 
 
-def _initial(damaged: Damaged, first: OffsetFile) -> OffsetFile:
+def _initial(damaged: Damaged, first: Lines) -> Lines:
+    """Return where the query began, as the lines of an offset file in place of the one before the first."""
     initial = read_initial_offsets(damaged.folder, present=True, checksums=False).offsets
-    began = (replace(initial[source.id], id=source.id) for source in first.sources if source.id in initial)
-    return replace(first, sources=tuple(began))
+    return {name: replace(initial[name], id=name) for name in first if name in initial}
 
 
-def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOffsets]:
+def _lost(before: Lines, now: Lines, topic: str) -> dict[str, TopicOffsets]:
     lost = {}
-    known = now.by_id()
-    for line in before.sources:
-        later = known.get(line.id)
+    for name, line in before.items():
+        later = now.get(name)
         if not line.is_kafka or later is None or (later.kind is not None and not later.is_kafka):
             continue
         retained = {(of.topic, partition) for of in later.offsets for partition in of.partitions}
@@ -133,14 +132,14 @@ def _lost(before: OffsetFile, now: OffsetFile, topic: str) -> dict[str, TopicOff
             ]
             if pairs:
                 partitions, offsets = zip(*pairs, strict=True)
-                lost[line.id] = TopicOffsets(topic=topic, partitions=partitions, offsets=offsets)
+                lost[name] = TopicOffsets(topic=topic, partitions=partitions, offsets=offsets)
     return lost
 
 
 def _with(data: bytes, added: Mapping[str, TopicOffsets]) -> bytes:
     """Return an offset file with partitions added to the lines of its sources; all else is unchanged byte for byte."""
     pieces = _LINE_END.split(data.decode())
-    named = parse_offsets(data).version != 1
+    named = parse_offsets(data)[0].version != 1
     for number, at in enumerate(range(_FIRST_SOURCE, len(pieces), 2)):
         head, text = _named(pieces[at]) if named else ("", pieces[at])
         of = added.get(head.removesuffix(":").strip() if named else str(number))

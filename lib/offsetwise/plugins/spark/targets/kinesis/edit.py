@@ -77,11 +77,11 @@ def shard_edits(
     path = f"offsets/{batch}"
     data = read_file(folder, path)
     try:
-        file = parse_offsets(data)
+        head, lines = parse_offsets(data)
     except GarbledError as error:
         raise unfit(f"{path} to be an offset file, found it garbled: {error}") from error
     text = data.decode("utf-8")
-    spans = line_spans(text, file.version, [offset.id for offset in file.sources])
+    spans = line_spans(text, head.version, [*lines])
     pieces, numbers = [], []
     for source, moves in _moves(plan, checkpoint, path).items():
         start, end = spans[source]
