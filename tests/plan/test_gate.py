@@ -171,6 +171,14 @@ class TestRetention:
         assert self.judged(str(2 * DAY_MS), cutover_ms=NOW_MS + 23 * HOUR_MS) is P
         assert self.judged(str(4 * DAY_MS), cutover_ms=NOW_MS + 3 * DAY_MS) is F
 
+    def test_a_log_whose_size_is_limited_may_lose_any_record(self) -> None:
+        for retention_ms in (str(9 * DAY_MS), "-1"):
+            assert self.judged(retention_ms, retention_bytes="1073741824") is U
+            assert self.judged(retention_ms, retention_bytes="0") is U
+            assert self.judged(retention_ms, retention_bytes="-1") is P
+            assert self.judged(retention_ms, retention_bytes="1", cleanup_policy="compact") is P
+        assert self.judged(str(DAY_MS), retention_bytes="1073741824") is F, "age takes it before"
+
     def test_times_that_are_not_known_are_said_so(self) -> None:
         assert self.judged(str(9 * DAY_MS), message_timestamp_type="LogAppendTime") is U
         assert gate(rows({}), new=replace(snapshot(Cluster.NEW), topics=()))[RETENTION].outcome is U
