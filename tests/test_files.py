@@ -343,7 +343,7 @@ def test_another_kind_of_file_is_refused_naming_both() -> None:
         files.load(files.dump(CHECKPOINT), "snapshot", subject="old.json")
 
 
-@with_cases("version", ["0.9", "2.0", "10.0", "", "x"])
+@with_cases("version", ["0.9", "2.0", "10.0", "", "x", "1", "1.", "1.00", "1.02", "1.2.3", "1,0", " 1.0", "1.x"])
 def test_an_unknown_major_version_is_refused_naming_both(version: str) -> None:
     with pytest.raises(VersionError) as refused:
         files.load(_changed(format_version=version), "checkpoint", subject="orders.json")

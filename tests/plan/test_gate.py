@@ -171,6 +171,26 @@ class TestRetention:
         assert self.judged(str(2 * DAY_MS), cutover_ms=NOW_MS + 23 * HOUR_MS) is P
         assert self.judged(str(4 * DAY_MS), cutover_ms=NOW_MS + 3 * DAY_MS) is F
 
+    def test_the_next_record_is_that_at_the_position_whoever_wrote_it(self) -> None:
+        by_others = replace(self.NEXT, old_offset=None, timestamp_ms=NOW_MS - 9 * DAY_MS, side=Side.FOREIGN)
+        behind = replace(self.NEXT, new_offset=951)
+        ahead = rows({"evidence": replace(ROW.evidence, neighbours=(behind, by_others))})
+        assert self.judged(str(9 * DAY_MS), ahead=ahead) is F
+
+        after_a_gap = rows({"evidence": replace(ROW.evidence, neighbours=(behind,))})
+        assert self.judged(str(9 * DAY_MS), ahead=after_a_gap) is P
+
+        lower = rows({"evidence": replace(ROW.evidence, neighbours=(behind,)), "exactness": Exactness.BOUNDED})
+        assert self.judged(str(9 * DAY_MS), ahead=lower) is U, "records below the ones that are shown may be older"
+
+    def test_a_log_whose_size_is_limited_may_lose_any_record(self) -> None:
+        for retention_ms in (str(9 * DAY_MS), "-1"):
+            assert self.judged(retention_ms, retention_bytes="1073741824") is U
+            assert self.judged(retention_ms, retention_bytes="0") is U
+            assert self.judged(retention_ms, retention_bytes="-1") is P
+            assert self.judged(retention_ms, retention_bytes="1", cleanup_policy="compact") is P
+        assert self.judged(str(DAY_MS), retention_bytes="1073741824") is F, "age takes it before"
+
     def test_times_that_are_not_known_are_said_so(self) -> None:
         assert self.judged(str(9 * DAY_MS), message_timestamp_type="LogAppendTime") is U
         assert gate(rows({}), new=replace(snapshot(Cluster.NEW), topics=()))[RETENTION].outcome is U

@@ -8,6 +8,7 @@ lowest version that has all its keys, so that stored files keep their bytes.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import field, fields, make_dataclass
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,7 @@ from offsetwise.transactions.snapshot import SinkSnapshot
 FORMAT_VERSION: Final = "1.0"
 PLAN_VERSION: Final = "1.2"
 """The newest version of a plan."""
+_VERSION: Final = re.compile(r"([0-9]+)\.(0|[1-9][0-9]*)")
 _KEYS_OF_1_1: Final = ("aggregate", "from_files", "left_unset", "parts", "repair", "settings", "tables")
 """Keys of a plan, its requirements, positions and proofs that need version 1.1."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -273,7 +275,8 @@ def check_header(body: dict[str, Any], kind: str, *, subject: str) -> None:
         )
     version = str(body.get("format_version"))
     newest = PLAN_VERSION if kind == "plan" else FORMAT_VERSION
-    if version.split(".", maxsplit=1)[0] != newest.split(".", maxsplit=1)[0]:
+    match = _VERSION.fullmatch(version)
+    if match is None or match[1] != newest.partition(".")[0]:
         raise VersionError(
             f"{subject}: this release reads {expected} version {newest}, found version {version}. "
             "Nothing was used from it.",
