@@ -91,8 +91,7 @@ def draft(
     """Draft a plan.
 
     Args:
-        comparison: The comparison; for `rewind_to` with the positions after that batch. Its snapshot of the new cluster
-            has the groups to write.
+        comparison: For `rewind_to` with the positions after that batch. Its new snapshot has the groups to write.
         migration: The migration.
         request: The targets and people's decisions.
         drafted_at: ISO 8601, UTC.
@@ -271,9 +270,12 @@ def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: b
     """Yield the findings that block, except those that the plan itself resolves."""
     for finding in findings:
         kind = describe(finding.code)
-        if finding.severity is not Severity.BLOCKS or kind.unedited:
-            continue
-        if kind.continuing or finding.code in DECIDED_BY_ROW:
+        if (
+            finding.severity is not Severity.BLOCKS
+            or kind.unedited
+            or kind.continuing
+            or finding.code in DECIDED_BY_ROW
+        ):
             continue
         if kind.of_pending and leaves_out:
             # The positions are those of what was committed: an edit drops what was not, and no other target names it.
