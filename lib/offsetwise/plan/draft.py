@@ -218,7 +218,7 @@ def _put_together(
         editors=request.editors,
         identities=request.identities,
         strategy=way.title,
-        targets=in_order(request.targets),
+        targets=tuple(sorted(request.targets, key=_ends_no_transactions)),
         rewind_to=request.rewind_to,
         compared_at=comparison.taken_at,
         isolation_level=migration.isolation_level,
@@ -240,10 +240,14 @@ def _put_together(
     )
 
 
+def _ends_no_transactions(target: Target) -> bool:
+    # Those that end some come first: a copy of the savepoint records how they ended.
+    return target_type(target.kind).role is not TargetRole.TRANSACTIONS
+
+
 def _way(engine: str, migration: Migration, request: DraftRequest, settled: _Settled, overridden: int) -> Way:
     """Return the way that the job moves, with everything that this plan gives up."""
-    roles = ((target, target_type(target.kind).role) for target in request.targets)
-    first = next(target for target, role in roles if role is not TargetRole.TRANSACTIONS)
+    first = next(target for target in request.targets if _ends_no_transactions(target))
     way = way_of(first.kind, engine, rewound=request.rewind_to is not None)
     way = way.worded(terms_for(way, migration))
     losses = (in_words(loss, migration.terms) for loss in _given_up(settled, request, overridden))
@@ -261,21 +265,12 @@ def totals_of(positions: Sequence[PlannedPosition]) -> PlanTotals:
     )
 
 
-def in_order(targets: Sequence[Target]) -> tuple[Target, ...]:
-    """Sort targets that end transactions first, because a copy of the savepoint records how they ended."""
-    return tuple(sorted(targets, key=lambda target: target_type(target.kind).role is not TargetRole.TRANSACTIONS))
-
-
 def _against_findings(findings: Sequence[Finding], on: Grounds, *, leaves_out: bool) -> Iterator[Problem]:
     """Yield the findings that block, except those that the plan itself resolves."""
     for finding in findings:
         kind = describe(finding.code)
-        if (
-            finding.severity is not Severity.BLOCKS
-            or kind.unedited
-            or kind.continuing
-            or finding.code in DECIDED_BY_ROW
-        ):
+        resolved = kind.unedited or kind.continuing or finding.code in DECIDED_BY_ROW
+        if finding.severity is not Severity.BLOCKS or resolved:
             continue
         if kind.of_pending and leaves_out:
             # The positions are those of what was committed: an edit drops what was not, and no other target names it.
