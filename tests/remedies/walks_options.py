@@ -197,3 +197,17 @@ def draft_of_nobody(scene: Scene) -> Steps:
     request = DraftRequest(targets=(COPY,), author="ada")
     named = DraftRequest(targets=(COPY,), author="ada", subject=checkpoint("payments"))
     return Steps(planned(scene, request), lambda: None, planned(scene, named, observed=True))
+
+
+@walk("plan/request.py::_check_start", "Name the time at which the job is to start")
+def start_that_has_passed(scene: Scene) -> Steps:
+    folder = sample(scene).parent
+    files = (folder / "comparison-payments.json", folder / "old.json", folder / "new.json")
+
+    def drafting(time: str) -> Call:
+        return run(
+            *("draft", "--migration", sample(scene), *GIVEN, "--target", "spark-checkpoint", "--cutover", time),
+            *("--comparison", files[0], "--snapshots", *files[1:], "--out", scene.folder / "started.json"),
+        )
+
+    return Steps(drafting("2020-01-01T00:00:00Z"), lambda: None, drafting("2027-01-01T00:00:00Z"))

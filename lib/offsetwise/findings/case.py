@@ -16,7 +16,6 @@ from offsetwise.model import (
     GroupState,
     IsolationLevel,
     Link,
-    Neighbour,
     OffsetReset,
     OffsetSync,
     PartitionComparison,
@@ -242,7 +241,15 @@ def expiry_of(row: PartitionComparison, topic: TopicState) -> Expiry | None:
     """
     config = dict(topic.config)
     retention_ms = whole_number(config.get("retention.ms", ""))
-    following = _next_record(row)
+    # Whoever wrote it. Around a bounded position other records are shown than those at its lower end, where to start.
+    ahead = [
+        (n.new_offset, n)
+        for n in row.evidence.neighbours
+        if n.new_offset is not None and (row.new_offset is None or n.new_offset >= row.new_offset)
+    ]
+    following = min(ahead, key=itemgetter(0), default=(None, None))[1]
+    if row.exactness is Exactness.BOUNDED and following is not None and following.new_offset != row.new_offset:
+        return None
     if "delete" not in topic.cleanup or retention_ms is None or following is None:
         return None
     if following.new_offset is None or following.timestamp_ms is None:
@@ -250,18 +257,3 @@ def expiry_of(row: PartitionComparison, topic: TopicState) -> Expiry | None:
     if config.get("message.timestamp.type") == "LogAppendTime":
         return None
     return Expiry(following.new_offset, following.timestamp_ms + retention_ms, retention_ms)
-
-
-def _next_record(row: PartitionComparison) -> Neighbour | None:
-    """Return the record that the job would read first on the new cluster, whoever wrote it; None where none shows it.
-
-    Around a bounded position other records are shown than those at its lower end, which is the one to start at.
-    """
-    if row.exactness is Exactness.BOUNDED:
-        return next((n for n in row.evidence.neighbours if n.new_offset == row.new_offset), None)
-    ahead = [
-        (n.new_offset, n)
-        for n in row.evidence.neighbours
-        if n.new_offset is not None and (row.new_offset is None or n.new_offset >= row.new_offset)
-    ]
-    return min(ahead, key=itemgetter(0), default=(None, None))[1]

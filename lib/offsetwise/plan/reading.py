@@ -16,7 +16,6 @@ from offsetwise.model import (
     AnyPosition,
     CheckpointRequirement,
     CutoverRequirement,
-    LogRange,
     NewSavepoint,
     Plan,
     PlannedPosition,
@@ -179,8 +178,9 @@ def _position(position: PlannedPosition) -> Iterator[str]:
     if position.partition < 0 or _negative(position.new_offset) or _negative(position.old_offset):
         yield f"{name} has a negative number, and no position is one"
     chosen = None if position.override is None else position.override.offset
-    old = (position.old_offset, *(point.old for point in position.restart), *_bounds(position.old))
-    new = (position.new_offset, *(point.new for point in position.restart), *_bounds(position.new))
+    of_old, of_new = ((log.log_start, log.lso, log.hw) for log in (position.old, position.new))
+    old = (position.old_offset, *(point.old for point in position.restart), *of_old)
+    new = (position.new_offset, *(point.new for point in position.restart), *of_new)
     if not (of_one_stream(*old) and of_one_stream(*new, chosen, *position.bounds)):
         yield f"{name} has positions of several streams"
         return
@@ -203,10 +203,6 @@ def _position(position: PlannedPosition) -> Iterator[str]:
         yield f"{name} was decided without a reason"
     if min(position.replay or 0, position.skip or 0, position.foreign_below or 0) < 0:
         yield f"{name} has a negative count"
-
-
-def _bounds(log: LogRange) -> tuple[AnyPosition | None, ...]:
-    return log.log_start, log.lso, log.hw
 
 
 def _negative(position: AnyPosition | None) -> bool:
