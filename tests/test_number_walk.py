@@ -13,7 +13,7 @@ import pytest
 from tools.number_walk import Counts
 
 ROOT: Final = Path(__file__).parent.parent
-FUNCTIONS: Final = 375
+FUNCTIONS: Final = 374
 MODULES: Final = 85
 TYPES: Final = 30
 """What is reached. Aimed at were 380 functions, 55 modules and 30 types; these only get smaller."""
