@@ -23,7 +23,7 @@ MAX_BYTES: Final = 1024 * 1024
 MAX_NUMBER: Final = 64
 """Characters of a number."""
 _OF_ONE_VERSION: Final = re.compile(r"[-+]?(0[0-9]+|0b[01_]+|.*_.*)")
-_IN_QUOTES: Final = "Put it in quotes if a text is meant: YAML reads no, on and 1.0 as something else."
+_IN_QUOTES: Final = "Put it in quotes if a text is meant, as YAML reads no, on and 1.0 as something else. "
 _EXPECTED: Final = {
     "string_type": "a text",
     "int_type": "a whole number",
@@ -223,9 +223,10 @@ def _explained(path: Path, error: ValidationError, noun: FileNoun) -> ConfigErro
                 fix="Give each old topic a new name of its own.",
             )
         case _:
-            reason, fix = _of_value(first)
+            reason, quotes = _of_value(first)
             return ConfigError(
-                f"{path}: {field} cannot be used: {reason}.{more}", fix=fix or f"Correct the value; {noun.described}"
+                f"{path}: {field} cannot be used: {reason}.{more}",
+                fix=f"{quotes}Correct the value; {noun.described}",
             )
 
 
