@@ -107,7 +107,7 @@ class FindingKind:
     of_sink: bool = False
     """Whether it is about a sink, which writes to Kafka whatever the job reads."""
     of_pending: bool = False
-    """Whether it is about steps that were planned and not committed: no objection to a plan that leaves them out."""
+    """Whether it says that the planned and not committed step is wrong: an edit of the checkpoint leaves it out."""
     heading: str = ""
     """The heading on screens, if it differs from the title."""
     beside: str = ""
