@@ -104,13 +104,13 @@ def test_uids_are_refused_for_a_spark_checkpoint() -> None:
         read_checkpoint(str(SAMPLES / NAMES[0]), options={"uids": ["x"]})
 
 
-def _of_depth(asked: ReadRequest) -> Checkpoint:
+def _of_depth(request: ReadRequest) -> Checkpoint:
     assert TOY.reader is not None
-    return replace(TOY.reader(asked), job_id=str(DEPTH.of(asked)))
+    return replace(TOY.reader(request), job_id=str(DEPTH.of(request)))
 
 
 DEPTH: Final[ReadOption[int]] = ReadOption(
-    name="depth", asked="a depth was given", given="the depth", default=3, parse=lambda given: int(str(given))
+    name="depth", clause="a depth was given", noun="the depth", default=3, parse=lambda given: int(str(given))
 )
 DEEP: Final = replace(TOY, what="a deep toy", reader=_of_depth, options=(DEPTH,))
 
@@ -127,7 +127,7 @@ def test_an_engine_has_options_of_its_own_which_others_refuse(tmp_path: Path, mo
 
 
 def test_an_option_that_no_engine_has_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="since 'dept' was asked for, found the checkpoint folder of a Spark"):
+    with pytest.raises(CheckpointError, match="since 'dept' was requested, found the checkpoint folder of a Spark"):
         read_checkpoint(str(SAMPLES / NAMES[0]), options={"dept": 5})
 
 

@@ -21,9 +21,9 @@ from tests.toys.engine.engine import TOY
 LEASES: Final = DATA / "kcl" / "2.7.2-two-shards.json"
 
 
-def _read(asked: ReadRequest) -> Checkpoint:
+def _read(request: ReadRequest) -> Checkpoint:
     return Checkpoint(
-        uri=asked.uri,
+        uri=request.uri,
         engine="ledger",
         job_id=None,
         restart="It goes on.",

@@ -213,13 +213,13 @@ def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
 def _require_options(uri: str, engine: CheckpointEngine, options: Mapping[str, object]) -> None:
     for name in options.keys() - {option.name for option in engine.options}:
         having = {other.what: option for other in engines() for option in other.options if option.name == name}
-        asked, given = next(
-            ((option.asked, option.given) for option in having.values()), (f"{name!r} was asked for", repr(name))
+        clause, noun = next(
+            ((option.clause, option.noun) for option in having.values()), (f"{name!r} was requested", repr(name))
         )
         raise CheckpointError(
-            f"{uri}: expected {' or '.join(having) or 'what an absent engine reads'}, since {asked}, found "
+            f"{uri}: expected {' or '.join(having) or 'what an absent engine reads'}, since {clause}, found "
             f"{engine.what}. Nothing was read.",
-            fix=f"Omit {given} for a {engine.label} checkpoint.",
+            fix=f"Omit {noun} for a {engine.label} checkpoint.",
         )
 
 

@@ -40,9 +40,9 @@ class ReadOption(Generic[V_co]):
 
     name: str
     """The key in `ReadRequest.options`."""
-    asked: str
+    clause: str
     """A clause that says it was requested: "uids of operators were named"."""
-    given: str
+    noun: str
     """The noun for its value, with the article: "the uids"."""
     default: V_co
     parse: Callable[[object], V_co]

@@ -35,11 +35,11 @@ def _recognises(entries: Sequence[Entry]) -> bool:
     return any(entry.name == FILE for entry in entries)
 
 
-def _read(asked: ReadRequest) -> Checkpoint:
-    data = None if asked.folder is None else asked.folder.read_many({FILE: None})[FILE]
+def _read(request: ReadRequest) -> Checkpoint:
+    data = None if request.folder is None else request.folder.read_many({FILE: None})[FILE]
     if not isinstance(data, bytes):
         raise CheckpointError(
-            f"{asked.uri}/{FILE}: expected positions, found that it cannot be read.", fix="Restore it."
+            f"{request.uri}/{FILE}: expected positions, found that it cannot be read.", fix="Restore it."
         )
     try:
         body = json.loads(data)
@@ -47,12 +47,12 @@ def _read(asked: ReadRequest) -> Checkpoint:
         positions = tuple(_position(*entry) for entry in body["at"])
     except (ValueError, TypeError, KeyError) as error:
         raise CheckpointError(
-            f"{asked.uri}/{FILE}: expected a job, a colour and positions, found {str(error)[:200]!r}. "
+            f"{request.uri}/{FILE}: expected a job, a colour and positions, found {str(error)[:200]!r}. "
             "Nothing was used.",
             fix="Let the job write its file again.",
         ) from error
     return Checkpoint(
-        uri=asked.uri,
+        uri=request.uri,
         engine=TOY.name,
         job_id=job,
         restart=f"The toy goes on in {len(positions)} partitions.",

@@ -11,10 +11,10 @@ from offsetwise.plugins.connect.engine.details import ConnectDetails, listings
 NAME: Final = "connect"
 
 
-def _read(asked: ReadRequest) -> Checkpoint:
+def _read(request: ReadRequest) -> Checkpoint:
     from offsetwise.plugins.connect.engine.reading import read_connector  # noqa: PLC0415 - only needed for connectors
 
-    return read_connector(asked.uri, NAME, roots=asked.roots)
+    return read_connector(request.uri, NAME, roots=request.roots)
 
 
 CONNECT: Final = CheckpointEngine(

@@ -25,13 +25,13 @@ def _texts(given: object) -> tuple[str, ...]:
 
 
 UIDS: Final[ReadOption[tuple[str, ...]]] = ReadOption(
-    name="uids", asked="uids of operators were named", given="the uids", default=(), parse=_texts
+    name="uids", clause="uids of operators were named", noun="the uids", default=(), parse=_texts
 )
 """Uids of operators as a person knows them; a checkpoint of an early release holds their hashes alone."""
 
 
-def _read(asked: ReadRequest) -> Checkpoint:
-    return read_checkpoint(asked.uri, roots=asked.roots, uids=UIDS.of(asked))
+def _read(request: ReadRequest) -> Checkpoint:
+    return read_checkpoint(request.uri, roots=request.roots, uids=UIDS.of(request))
 
 
 def _newer(uri: str, number: int, near: Iterable[str]) -> tuple[int | None, bool]:

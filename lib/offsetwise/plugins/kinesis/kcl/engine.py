@@ -24,10 +24,10 @@ def _is_export(entries: Sequence[Entry]) -> bool:
     return is_export(entry.name for entry in entries)
 
 
-def _read(asked: ReadRequest) -> Checkpoint:
+def _read(request: ReadRequest) -> Checkpoint:
     from offsetwise.plugins.kinesis.kcl.kinesis import read_table  # noqa: PLC0415 - only needed for lease tables
 
-    return read_table(asked.uri, roots=asked.roots)
+    return read_table(request.uri, roots=request.roots)
 
 
 def _parts(uri: str, *, roots: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -16,10 +16,10 @@ def _is_positions_file(part: str, data: bytes) -> bool:
     return is_positions_file(part, data)
 
 
-def _read(asked: ReadRequest) -> Checkpoint:
+def _read(request: ReadRequest) -> Checkpoint:
     from offsetwise.plugins.positions.engine.reading import read_positions  # noqa: PLC0415 - as above
 
-    return read_positions(asked.uri, NAME, roots=asked.roots)
+    return read_positions(request.uri, NAME, roots=request.roots)
 
 
 POSITIONS: Final = CheckpointEngine(

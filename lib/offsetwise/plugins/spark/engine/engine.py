@@ -84,16 +84,16 @@ def _file(path: str, content: bytes | StorageError, parse: Callable[[bytes], _Pa
 
 
 COMMITTER: Final[ReadOption[str | None]] = ReadOption(
-    name="committer", asked="a committer's table was named", given="the table", default=None, parse=str
+    name="committer", clause="a committer's table was named", noun="the table", default=None, parse=str
 )
 """The table of DynamoDB that a connector keeps the ends of its batches in: a dump, or the table itself."""
 
 
-def _read(asked: ReadRequest) -> Checkpoint:
-    named, folder = COMMITTER.of(asked), asked.folder or open_tree(asked.uri, roots=asked.roots)
-    committer = None if named is None else _table(named, asked.roots)
-    read = read_from(folder, batches=asked.history, entries=asked.entries, committer=committer)
-    return replace(read, problems=(*superseded(asked.uri, roots=asked.roots), *read.problems))
+def _read(request: ReadRequest) -> Checkpoint:
+    named, folder = COMMITTER.of(request), request.folder or open_tree(request.uri, roots=request.roots)
+    committer = None if named is None else _table(named, request.roots)
+    read = read_from(folder, batches=request.history, entries=request.entries, committer=committer)
+    return replace(read, problems=(*superseded(request.uri, roots=request.roots), *read.problems))
 
 
 def _table(committer: str, roots: Sequence[str] | None) -> Table:
