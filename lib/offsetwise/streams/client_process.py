@@ -47,7 +47,7 @@ _TAKEN: Final = "answers that Kafka's client library can take"
 _UNREAD: Final = "Nothing was read from it."
 _UNKNOWN: Final = "The reply to a change is lost, and whether the change was made is not known."
 _CHECK: Final = (
-    "Check that bootstrap.servers leads to your own brokers, and that nothing between changes what they say; then give "
+    "Check that bootstrap.servers leads to your own brokers, and that nothing between changes what they say; then run "
     "the same command again"
 )
 _SERVE: Final = "from offsetwise.streams.client_process import serve; serve()"
