@@ -122,7 +122,7 @@ def test_who_signs_in_under_a_name_with_what_nobody_sees_has_no_role(context: Br
     page.goto(guarded.address)
     settle(page)
     sign_in(page, "aron\u034f")
-    expect(page.get_by_text("holds U+034F, which nobody sees").first).to_be_visible()
+    expect(page.get_by_text("holds U+034F, which are invisible").first).to_be_visible()
     expect(page.get_by_test_id("stMain")).to_contain_text("Aron Author · no role")
 
 

@@ -118,7 +118,7 @@ def test_a_wrong_password_fails_to_authenticate_within_seconds(
 def test_plaintext_to_a_tls_listener_names_the_protocol(secured: SecuredCluster) -> None:
     found = failed(try_connection(config(f"127.0.0.1:{secured.tls_port}")))
     assert found.name is StepName.METADATA
-    assert "hangs up on plaintext" in found.said
+    assert "closes connections of plaintext" in found.said
     assert "security.protocol" in found.fix
 
 
