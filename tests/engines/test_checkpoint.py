@@ -129,6 +129,9 @@ def test_an_engine_has_options_of_its_own_which_others_refuse(tmp_path: Path, mo
 def test_an_option_that_no_engine_has_is_refused() -> None:
     with pytest.raises(CheckpointError, match="since 'dept' was requested, found the checkpoint folder of a Spark"):
         read_checkpoint(str(SAMPLES / NAMES[0]), options={"dept": 5})
+    for names in (["one", "two", "three"], ["three", "two", "one"]):
+        with pytest.raises(CheckpointError, match=f"since '{names[0]}' was requested"):
+            read_checkpoint(str(SAMPLES / NAMES[0]), options=dict.fromkeys(names, 1))
 
 
 def test_an_engine_that_was_built_before_there_were_options_is_asked_as_then(

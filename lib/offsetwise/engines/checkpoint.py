@@ -211,7 +211,10 @@ def _of_file(uri: str, roots: Sequence[str] | None) -> CheckpointEngine | None:
 
 
 def _require_options(uri: str, engine: CheckpointEngine, options: Mapping[str, object]) -> None:
-    for name in options.keys() - {option.name for option in engine.options}:
+    known = {option.name for option in engine.options}
+    for name in options:
+        if name in known:
+            continue
         having = {other.what: option for other in engines() for option in other.options if option.name == name}
         clause, noun = next(
             ((option.clause, option.noun) for option in having.values()), (f"{name!r} was requested", repr(name))
