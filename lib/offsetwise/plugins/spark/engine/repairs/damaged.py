@@ -42,7 +42,7 @@ class Damaged:
     def is_repartitioning(self) -> bool:
         """Whether the pending batch is an unfinished repartition of the state, which reads no record."""
         pair = [batch for batch in (self.restart.starts_after, self.restart.reruns) if batch is not None]
-        heads = {batch: self.offsets(batch)[0] for batch in pair if self.lines_or_none(batch) is not None}
+        heads = {batch: parsed[0] for batch in pair if (parsed := self._offsets_or_none(batch)) is not None}
         return next(unfinished_repartition(self.restart, heads), None) is not None
 
     def read(self, path: str) -> bytes | None:
@@ -71,8 +71,12 @@ class Damaged:
 
     def lines_or_none(self, batch: int) -> Lines | None:
         """Return the same, or None if it cannot be read; for a batch that is left out."""
+        parsed = self._offsets_or_none(batch)
+        return None if parsed is None else parsed[1]
+
+    def _offsets_or_none(self, batch: int) -> tuple[Head, Lines] | None:
         try:
-            return self.lines(batch)
+            return self.offsets(batch)
         except UnrepairableError:
             return None
 
