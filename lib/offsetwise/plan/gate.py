@@ -226,16 +226,16 @@ def _skew(
 def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> GateCheck:
     topics = {topic.name: topic for topic in comparison.snapshots[1].topics}
     deadline: tuple[int, PartitionComparison] | None = None
-    unclear: list[tuple[PartitionComparison, str]] = []
+    unclear: list[str] = []
     for row in comparison.partitions:
         topic = topics.get(row.new_topic)
         if topic is not None and topic.config and (_keeps_all(topic) or _empty_ahead(row)):
             continue
         expiry = None if topic is None else expiry_of(row, topic)
-        if topic is None or expiry is None or _is_sized(topic):
-            unclear.append(
-                (row, ", whose log retention.bytes limits" if topic is not None and _is_sized(topic) else "")
-            )
+        if topic is not None and _is_sized(topic):
+            unclear.append(f"{row.topic_partition}, whose log retention.bytes limits")
+        elif expiry is None:
+            unclear.append(str(row.topic_partition))
         if expiry is not None and (deadline is None or expiry.at_ms < deadline[0]):
             deadline = (expiry.at_ms, row)
     until = now_ms + HORIZON_MS if cutover_ms is None else cutover_ms
@@ -249,7 +249,7 @@ def _retention(comparison: Comparison, now_ms: int, cutover_ms: int | None) -> G
     if unclear:
         message = (
             f"Of {many(len(unclear), 'partition')} it is not known when retention takes the next record, for example "
-            f"of {unclear[0][0].topic_partition}{unclear[0][1]}."
+            f"of {unclear[0]}."
         )
         return GateCheck(name=RETENTION, outcome=Outcome.UNKNOWN, told=message)
     message = "Retention takes no record that the job has not read."
