@@ -188,6 +188,6 @@ def test_a_hundred_batches_of_ten_thousand_partitions_are_summed_by_column() -> 
         )
         for number in range(100)
     ]
-    shown, count = calls(lambda: facts(history_of(batches)))
-    assert shown[-1].read.records == 70_000
-    assert count < 100_000, "work is done by column, not by each of 1,000,000 positions"
+    assert facts(history_of(batches))[-1].read.records == 70_000
+    count = calls(lambda: facts(history_of(batches)))
+    assert count < 500_000, "work is done by column, not by each of 1,000,000 positions"

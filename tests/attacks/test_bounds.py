@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -42,6 +41,7 @@ from tests.attacks.measured import MAX_ADDED_BYTES, MAX_SECONDS, Cost, measure
 from tests.attacks.rows import Verdict, attack
 from tests.attacks.wide import bundled, written
 from tests.commands import call
+from tests.counted import calls
 from tests.plan.scene import comparison, drafted, rows
 from tests.plugins.flink.files import Op, coordinator, kafka_source, metadata
 from tests.review.conftest import scene
@@ -364,22 +364,6 @@ def test_a_time_that_no_calendar_has_is_refused_or_shown_as_it_is() -> None:
 
 
 # --------------------------------------------------------------------------- time that grows
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Count the calls of functions, Python's own included: what a list is asked once for each of its elements shows."""
-    counted = 0
-
-    def count(*_: object) -> None:
-        nonlocal counted
-        counted += 1
-
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return counted
 
 
 class Counted(str):
