@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -107,7 +108,13 @@ def offsetwise(run: Run, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run("-c", "from offsetwise.cli import main; main()", *arguments)
 
 
-def test_targets_of_the_others_are_listed(run: Run) -> None:
+def test_targets_of_the_others_are_listed_and_drafted_and_no_repair_is(run: Run, tmp_path: Path) -> None:
+    sample, job = Path("lib/offsetwise/sample_kinesis"), "orders-app"
+    of_job = ("--migration", f"{sample}/migration.yaml", "--checkpoint", job, "--target", f"kcl-leases:{job}")
+    snapshots = ("--snapshots", f"{sample}/old.json", f"{sample}/new.json")
+    read = ("--comparison", f"{sample}/comparison-{job}.json", *snapshots)
+    repair = ("--checkpoint", f"{sample}/checkpoints/orders-query", "--set", "repair=restore-topic")
+    made = ("--author", "ada", "--out", str(tmp_path / "plan.json"))
     listed = offsetwise(run, "targets")
 
     assert listed.returncode == 0, listed.stderr
@@ -115,6 +122,15 @@ def test_targets_of_the_others_are_listed(run: Run) -> None:
     assert "kcl-leases:NAME" in listed.stdout
     assert not [name for name in AWAY if name in listed.stdout]
     assert ABSENT in listed.stderr
+
+    refused = offsetwise(run, "draft", *repair, *made)
+    drafted = offsetwise(run, "draft", *of_job, *read, *made)
+
+    assert drafted.returncode == 0, drafted.stderr
+    assert json.loads((tmp_path / "plan.json").read_text())["targets"] == [{"kind": "kcl-leases", "group": job}]
+    assert refused.returncode == 1
+    assert "expected no repair, since no installed plug-in has one; found 'restore-topic'" in refused.stderr
+    assert ABSENT in refused.stderr
 
 
 def test_a_checkpoint_of_one_that_is_absent_is_refused_with_what_can_be_read(run: Run) -> None:

@@ -45,7 +45,7 @@ def draft_without_a_migration(scene: Scene) -> Steps:
     return Steps(run(*given), lambda: None, run(*given, "--repair", "drop-pending-batch"))
 
 
-@walk("plan/repair/kinds.py::require_kind", "Name one of the list")
+@walk("plan/repair/kinds.py::repair_target", "Name one of the list")
 def unknown_repair(scene: Scene) -> Steps:
     folder = aged(write(PENDING, scene.folder / "source"))
     given = ("draft", "--checkpoint", folder, "--author", "ada", "--out", scene.folder / "plan.json", "--repair")

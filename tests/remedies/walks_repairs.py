@@ -9,6 +9,8 @@ from pathlib import Path
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.findings.reading import blocking_problems
 from offsetwise.model import Problem
+from offsetwise.plugins.spark.engine.repairs import kinds
+from offsetwise.storage.folders import open_tree
 from tests.plan.scene import SEEDED, comparison, drafted
 from tests.plan.scene import checkpoint as positions
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
@@ -47,6 +49,14 @@ def repair(scene: Scene, kind: str, folder: Path, *settings: str) -> Call:
     given = [text for setting in settings for text in ("--set", setting)]
     out = scene.folder / f"{kind}.json"
     return run("draft", "--repair", kind, "--checkpoint", folder, "--author", "ada", "--out", out, *given)
+
+
+@walk("plugins/spark/engine/repairs/kinds.py::repair", "Name one that it has: drop-pending-batch")
+def repair_of_another_engine(scene: Scene) -> Steps:
+    folder = open_tree(str(folder_of(scene, PENDING)))
+    return Steps(
+        lambda: kinds.repair(folder, "theirs", {}), lambda: None, lambda: kinds.repair(folder, "drop-pending-batch", {})
+    )
 
 
 def inspected(folder: Path) -> Call:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from offsetwise import workflow
 from offsetwise.api.plan import Plan
 from offsetwise.model import time_of
-from offsetwise.plan.repair.draft import repair_target
+from offsetwise.plan.repair.kinds import repair_target
 from offsetwise.plan.request import DraftRequest
 from offsetwise.plan.settings import texts
 
@@ -38,7 +38,7 @@ def repair(
         CheckpointError: It is none.
     """
     request = DraftRequest(
-        targets=(repair_target(),),
+        targets=(repair_target(kind),),
         author=author,
         editors=tuple(editors),
         repair=kind,

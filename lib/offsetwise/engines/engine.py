@@ -216,7 +216,8 @@ class CheckpointEngine(Engine):
     file: str | None = None
     """A file whose path may be given instead of its folder's."""
     repair: Callable[[FolderReader, str, Mapping[str, str]], Repaired] | None = None
-    """Computes a repair of one of its checkpoints, from the kind and the settings; None if there are no repairs."""
+    """Computes a repair of one of its checkpoints, from the kind and the settings; raises UnrepairableError, also for a
+    kind of another engine. None if there are no repairs."""
     repairs_to_try: Callable[[Checkpoint], Iterable[tuple[str, Mapping[str, str]]]] = _no_repairs
     """Returns the kinds of repair that may fit a checkpoint, each with settings to try it with."""
     own_groups: str = ""

@@ -17,7 +17,6 @@ from offsetwise.model import (
     TopicPartition,
 )
 from offsetwise.plan.moving import moving_of
-from offsetwise.plan.repair.draft import repair_target
 from offsetwise.plan.repair.kinds import RepairSettings
 from offsetwise.plan.request import SettlementChoice, StartChoice
 from offsetwise.plan.settings import Settings, Takers, check, settings_of, texts
@@ -69,7 +68,7 @@ def of_engines(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any
     Raises:
         PlanError: A decision has a value that does not fit.
     """
-    takers = _of_jobs() | {repair_target().kind: RepairSettings}
+    takers = _of_jobs() | {"repair": RepairSettings}
     keys = {key for model in takers.values() for key in model.model_fields}
     stated = texts({key: value for key, value in values.items() if key in keys})
     check(takers, stated)

@@ -24,11 +24,11 @@ from offsetwise.model import (
     Target,
 )
 from offsetwise.plan.draft import totals_of
-from offsetwise.plan.repair.kinds import KINDS, RepairSettings
+from offsetwise.plan.repair.kinds import repair_kinds, takes_repair
 from offsetwise.plan.settings import Settings, objections
 from offsetwise.plan.sinks.ending import contradictions as of_transactions
 from offsetwise.plan.sinks.marking import contradictions as of_marks
-from offsetwise.plan.target import TargetRole, takers_of, takes, target_type
+from offsetwise.plan.target import TargetRole, takers_of, target_type
 from offsetwise.position import of_one_stream, offset_or_none
 from offsetwise.regular_files import stays_below
 
@@ -96,7 +96,7 @@ def contradictions(plan: Plan) -> Iterator[str]:
     yield from _counts(plan.requirements, plan.savepoint)
     taken = takers_of(plan.targets)
     if plan.repair is not None:
-        taken = {**taken, plan.repair.kind: KINDS.get(plan.repair.kind, Settings)}
+        taken = {**taken, plan.repair.kind: repair_kinds().get(plan.repair.kind, Settings)}
     stated = dict(pair for target in plan.targets for pair in target_type(target.kind).stated(plan.savepoint))
     yield from (f"its settings have {what}" for what in objections(taken, (*plan.settings, *stated.items())))
     if plan.repair is not None:
@@ -154,9 +154,9 @@ def _counts(requirements: Requirements, created: NewSavepoint | None) -> Iterato
 
 
 def _of_repair(repair: Repair, requirements: Requirements, targets: Sequence[Target]) -> Iterator[str]:
-    if repair.kind not in KINDS:
+    if repair.kind not in repair_kinds():
         yield f"{repair.kind[:80]!r} is not a kind of repair"
-    if requirements.checkpoint is None or not all(takes(target, RepairSettings) for target in targets):
+    if requirements.checkpoint is None or not all(takes_repair(target, repair.kind) for target in targets):
         yield "it repairs a checkpoint, and writes no copy of one"
     if not repair.costs:
         yield "its repair has no costs, and every repair says what it costs"

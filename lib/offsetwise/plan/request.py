@@ -28,7 +28,7 @@ from offsetwise.model import (
     TopicPartition,
     epoch_ms,
 )
-from offsetwise.plan.repair.kinds import KINDS
+from offsetwise.plan.repair.kinds import repair_kinds
 from offsetwise.plan.settings import MarkSettings, Takers, accepted, settings_of
 from offsetwise.plan.target import TargetRole, takers_of, target_type, target_types
 from offsetwise.transactions.report import SinkTransactions
@@ -174,7 +174,7 @@ def _together(problems: list[Problem]) -> str:
 
 
 def takers(request: DraftRequest) -> Takers:
-    repair = {} if request.repair is None else {request.repair: KINDS[request.repair]}
+    repair = {} if request.repair is None else {request.repair: repair_kinds()[request.repair]}
     return {**takers_of(request.targets), **repair}
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.engines.registry import engine_of, engines
@@ -11,7 +10,7 @@ from offsetwise.engines.repaired import Repaired, UnrepairableError
 from offsetwise.model import Checkpoint, Plan
 from offsetwise.plan.refusals import repair_refused
 from offsetwise.plan.repair.draft import check_repair, draft_repair
-from offsetwise.plan.repair.kinds import KINDS, require_kind
+from offsetwise.plan.repair.kinds import repair_kinds
 from offsetwise.plan.request import DraftRequest, refuse
 from offsetwise.plan.settings import settings_of, texts
 from offsetwise.storage.folders import open_tree
@@ -32,7 +31,6 @@ def repair(uri: str, request: DraftRequest, *, drafted_at: str, roots: Sequence[
         StorageError: The checkpoint cannot be read.
         CheckpointError: It is none.
     """
-    require_kind(request.repair or "")
     check_repair(request)
     before, repaired = repaired_checkpoint(uri, request.repair or "", dict(request.settings), roots=roots)
     return draft_repair(before, repaired, request, drafted_at=drafted_at)
@@ -57,18 +55,17 @@ def fitting_repairs(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Fi
     engine = engine_of(before.engine)
     if engine.repair is None:
         return ()
-    folder = open_tree(uri, roots=roots)
+    folder, kinds = open_tree(uri, roots=roots), repair_kinds()
     fitting = []
     for kind, values in engine.repairs_to_try(before):
+        if kind not in kinds:
+            continue
         with suppress(UnrepairableError):
             repaired = engine.repair(folder, kind, values)
-            given = tuple(f"{key}={_UNKNOWN.get(key, value)}" for key, value in values.items())
+            fields = kinds[kind].model_fields
+            given = tuple(f"{key}={(fields[key].examples or [value])[0]}" for key, value in values.items())
             fitting.append(FittingRepair(kind=kind, costs=repaired.costs, settings=given))
     return tuple(fitting)
-
-
-_UNKNOWN: Final = {"query_id": "UUID"}
-"""Placeholders for values that only a person knows, by their keys."""
 
 
 def repaired_checkpoint(
@@ -83,7 +80,7 @@ def repaired_checkpoint(
     """
     before = read_checkpoint(uri, roots=roots)
     engine = engine_of(before.engine)
-    given = settings_of(KINDS[kind], texts(values)).model_dump()  # as the plan records them
+    given = settings_of(repair_kinds()[kind], texts(values)).model_dump()  # as the plan records them
     try:
         if engine.repair is None:
             able = " or ".join(

@@ -28,37 +28,31 @@ from offsetwise.model import (
     Requirements,
     RestartPoint,
     Start,
-    Target,
 )
 from offsetwise.plan.draft import stated_of, totals_of
-from offsetwise.plan.repair.kinds import RepairSettings
+from offsetwise.plan.repair.kinds import repair_target, takes_repair
 from offsetwise.plan.request import DraftRequest, check_request, takers
 from offsetwise.plan.settings import accepted
-from offsetwise.plan.target import takes, target_types
 
 UNNAMED: Final = "repair"
 """The migration name of a plan that only repairs; no migration file has it."""
-
-
-def repair_target() -> Target:
-    return Target(kind=next(kind.name for kind in target_types() if issubclass(kind.parameters, RepairSettings)))
 
 
 def check_repair(request: DraftRequest) -> None:
     """Raise unless every target of a request is a repaired copy.
 
     Raises:
+        UsageError: There is no such kind of repair.
         PlanError: A target is another one, or the request goes back to an earlier batch.
     """
+    kind = request.repair or ""
+    expected = repair_target(kind)
     check_request(request)
-    wrong = next(
-        (target for target in request.targets if not takes(target, RepairSettings)),
-        None,
-    )
+    wrong = next((target for target in request.targets if not takes_repair(target, kind)), None)
     if wrong is not None or request.rewind_to is not None:
         result = "--set rewind_to" if wrong is None else str(wrong)
         raise PlanError(
-            f"The plan: expected a repair in a copy, {repair_target()} alone, found {result}. Nothing was written.",
+            f"The plan: expected a repair in a copy, {expected} alone, found {result}. Nothing was written.",
             fix="Leave it out, or draft a plan of its own for it from the repaired copy.",
         )
 

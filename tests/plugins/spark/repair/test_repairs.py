@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -15,17 +16,21 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.errors import ClusterError
 from offsetwise.model import Checkpoint
 from offsetwise.plan.repair.draft import with_repair
-from offsetwise.plan.repair.kinds import KINDS
+from offsetwise.plan.repair.kinds import RepairSettings, repair_kinds, repair_target
 from offsetwise.plan.request import DraftRequest
-from offsetwise.plugins.spark.engine.repairs.kinds import KINDS as REPAIRS
+from offsetwise.plan.settings import Settings
+from offsetwise.plugins.spark.engine.repairs.kinds import KINDS
+from offsetwise.plugins.spark.targets.copy.repairs import SparkRepairSettings
 from offsetwise.plugins.spark.targets.copy.spec import TYPE
 from offsetwise.position import offset_of
+from offsetwise.registry import TARGETS
 from offsetwise.workflow.repairing import repaired_checkpoint
 from tests.apply.plans import COPY, SHIFT, context, journal, spark_checkpoint, tree_hash
 from tests.apply.plans import drafted as moved
 from tests.commands import call
 from tests.plugins.spark.folders import SAMPLES, checkpoint, orders, write
 from tests.plugins.spark.repair.flow import aged, drafted, repaired, taken_back
+from tests.toys.target.spec import CsvTarget
 from tests.with_cases import with_cases
 
 CASES = SAMPLES.parent / "cases"
@@ -139,8 +144,25 @@ def test_a_checkpoint_that_has_moved_on_makes_the_plan_stale(kind: str, tmp_path
         plan.require(plan.apply(output=tmp_path / "copy"))
 
 
-def test_every_kind_that_the_engine_has_is_one_that_can_be_drafted() -> None:
-    assert list(REPAIRS) == list(KINDS)
+class _Theirs(RepairSettings):
+    kinds = MappingProxyType({"restore-topic": Settings, "mend": Settings})
+
+
+class _TheirTarget(CsvTarget):
+    parameters = _Theirs
+
+
+def test_the_kinds_are_those_of_the_engine_and_another_targets_are_not_taken_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(SparkRepairSettings.kinds) == list(KINDS)
+    monkeypatch.setitem(TARGETS, CsvTarget.name, _TheirTarget)
+
+    assert repair_kinds() == {"mend": Settings, **SparkRepairSettings.kinds}
+    assert (repair_target("mend").kind, repair_target("restore-topic").kind) == (CsvTarget.name, "spark-checkpoint")
+    refused = drafted(write(PENDING, tmp_path / "source"), "mend", tmp_path / "plan.json")
+    assert refused.code == 1
+    assert "A Spark checkpoint has no repair 'mend'" in " ".join(refused.out.split())
 
 
 def test_the_reported_case_leads_to_a_new_checkpoint(tmp_path: Path) -> None:

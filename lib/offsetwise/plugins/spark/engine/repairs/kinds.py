@@ -95,13 +95,17 @@ def repair(folder: FolderReader, kind: str, values: Mapping[str, str]) -> Repair
 
     Args:
         folder: The checkpoint.
-        kind: One of `KINDS`.
+        kind: One of `KINDS`; those of other engines are refused.
         values: The settings of the kind, by key.
 
     Raises:
         UnrepairableError: The checkpoint does not fit the repair.
         StorageError: It cannot be read.
     """
+    if kind not in KINDS:
+        raise UnrepairableError(
+            f"A Spark checkpoint has no repair {kind[:80]!r}.", fix=f"Name one that it has: {', '.join(KINDS)}."
+        )
     repaired = KINDS[kind](Damaged.of(folder), values)
     after = read_from(Overlay(folder=folder, replaced=repaired.replaced, dropped=repaired.dropped))
     known = {problem.message for problem in read_from(folder).problems}

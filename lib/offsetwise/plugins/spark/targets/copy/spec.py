@@ -8,10 +8,10 @@ from offsetwise.config import JobTraits
 from offsetwise.findings import Stage, finding
 from offsetwise.model import Cluster, Comparison, Plan, Problem, ReceiptStep, Severity
 from offsetwise.plan.recorded import edited
-from offsetwise.plan.repair.kinds import RepairSettings
 from offsetwise.plan.target import OFFSETS, OutputTarget, TargetRole
 from offsetwise.plan.ways import PRODUCERS_FIRST, Way, not_renamed
 from offsetwise.plugins.spark.engine.engine import SPARK
+from offsetwise.plugins.spark.targets.copy.repairs import SparkRepairSettings
 from offsetwise.plugins.spark.targets.kinesis.spec import STREAM, added_ends, against_shards
 from offsetwise.plugins.spark.targets.operator import SPARK_OPERATOR
 from offsetwise.plugins.spark.targets.spec import against_checkpoint, job_module
@@ -115,7 +115,7 @@ class SparkCopyTarget(OutputTarget):
     patches = (SPARK_OPERATOR,)
     job = staticmethod(job_module)
     streams = frozenset({OFFSETS, STREAM})
-    parameters = RepairSettings
+    parameters = SparkRepairSettings
     ways = (_COPY, _REWIND, _RENAME, replace(PRODUCERS_FIRST, engine=SPARK.name, target=_NAME), _FAILBACK)
 
     def objections(self, comparison: Comparison, job: JobTraits, *, sink_rewound: bool) -> Iterator[Problem]:
