@@ -14,6 +14,13 @@ from offsetwise.lab import progress
 from offsetwise.lab.job_sinks import JobSink
 
 AT_ONCE: Final = 4
+_PAUSE_S: Final = 0.1
+_NO_COORDINATOR: Final = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
+"""The coordinator of a group may move or load for a moment after a broker has started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +92,18 @@ def has_committed(bootstrap: str, group: str, topics: Sequence[str]) -> bool:
         if not {*topics} <= known.keys():
             return False
         partitions = [TopicPartition(topic, partition) for topic in topics for partition in known[topic].partitions]
-        return all(position.offset >= 0 for position in consumer.committed(partitions, timeout=progress.TIMEOUT_S))
+        return all(position.offset >= 0 for position in _committed(consumer, partitions))
+
+
+def _committed(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    limit = time.monotonic() + progress.TIMEOUT_S
+    while True:
+        try:
+            return consumer.committed(partitions, timeout=progress.TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_COORDINATOR or time.monotonic() > limit:
+                raise
+            time.sleep(_PAUSE_S)
 
 
 def last_serials(bootstrap: str, topics: Sequence[str]) -> set[str]:
