@@ -51,7 +51,7 @@ def repair(scene: Scene, kind: str, folder: Path, *settings: str) -> Call:
     return run("draft", "--repair", kind, "--checkpoint", folder, "--author", "ada", "--out", out, *given)
 
 
-@walk("plugins/spark/engine/repairs/kinds.py::repair", "Name one that it has: drop-pending-batch")
+@walk("plugins/spark/engine/repairs/kinds.py::repair", "Name one that it has")
 def repair_of_another_engine(scene: Scene) -> Steps:
     folder = open_tree(str(folder_of(scene, PENDING)))
     return Steps(
