@@ -144,7 +144,7 @@ def test_a_file_that_may_lack_leases_says_so_unless_their_hash_keys_do(
     values = [[next(iter(item[name].values())) if name in item else "" for name in names] for item in items]
     text = {
         "export": "\n".join(json.dumps({"Item": item}) for item in items),
-        "csv": "\n".join(",".join(line) for line in (names, *values)),
+        "csv": "".join(",".join(line) + "\n" for line in (names, *values)),
     }[form]
     (tmp_path / "app.json").write_text(text)
     (tmp_path / "scan.json").write_text(json.dumps({"Items": items}))

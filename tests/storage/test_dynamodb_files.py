@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import shutil
 from collections.abc import Callable
@@ -211,6 +212,7 @@ def test_other_forms_that_people_have_are_named(data: bytes, why: str, tmp_path:
         ("leaseKey,parentShardId\nshardId-000000000000,[]", "which is not a set of texts"),
         ("leaseKey,parentShardId\nshardId-000000000000,[1]", "which is not a set of texts"),
         ("name\nvalue", "neither JSON nor CSV"),
+        (f"leaseKey,checkpoint\nshardId-000000000000,{FIRST[4:]}", "no line break, so that its last cell may be cut"),
     ],
 )
 def test_csv_that_is_no_download_of_the_console_is_refused_in_words(text: str, why: str, tmp_path: Path) -> None:
@@ -220,11 +222,28 @@ def test_csv_that_is_no_download_of_the_console_is_refused_in_words(text: str, w
     assert "aws dynamodb scan" in caught.value.fix
 
 
-def test_a_number_that_a_spreadsheet_has_rounded_is_no_position(tmp_path: Path) -> None:
+def test_a_number_that_a_spreadsheet_or_a_cut_has_shortened_is_no_position(tmp_path: Path) -> None:
     (tmp_path / "results.csv").write_text("leaseKey,checkpoint\nshardId-000000000000,4.96805E+55\n")
     read = read_checkpoint(str(tmp_path / "results.csv"))
     assert not rows(read)
     assert "CHECKPOINT_DAMAGED" in codes(read)
+
+    lease = {"leaseKey": "shardId-000000000000", "checkpoint": FIRST[4:], "checkpointSubSequenceNumber": "12"}
+    for last, quoted in itertools.product(lease, (False, True)):
+        out = StringIO()
+        names = [*(name for name in lease if name != last), last]
+        csv.writer(out, quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL).writerows(
+            [names, [lease[name] for name in names]]
+        )
+        whole = out.getvalue()
+        for length in range(len(whole) + 1):
+            (tmp_path / "cut.csv").write_text(whole[:length])
+            try:
+                found = rows(read_checkpoint(str(tmp_path / "cut.csv")))
+            except NotACheckpointError:
+                continue
+            assert [each[1:3] for each in found] in ([], [[lease["leaseKey"], f"{FIRST}/12"]]), whole[:length]
+        assert found
 
 
 def test_csv_with_more_cells_than_any_table_has_takes_no_memory(tmp_path: Path) -> None:

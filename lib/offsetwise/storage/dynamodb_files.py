@@ -229,9 +229,15 @@ def rows_of_csv(data: bytes, types: Mapping[str, str]) -> list[dict[str, dict[st
             raise ValueError("it has two columns of one name")
         if data.count(b"\n") * len(named) > MAX_CELLS:
             raise ValueError(f"it has more than {MAX_CELLS:,} cells")
-        return [_item(named, row, reading.line_num + before) for row in reading if row]
+        items = [_item(named, row, reading.line_num + before) for row in reading if row]
     except csv.Error as error:
         raise ValueError(f"line {reading.line_num + before:,} is not a row of CSV: {error}") from error
+    if text[-1:] not in ('"', "\n", "\r"):
+        # Half of a number is another number; a cell that is closed by a quotation mark cannot be half of one.
+        raise ValueError(
+            "its last line has no line break, so that its last cell may be cut: end it with one if the file is whole"
+        )
+    return items
 
 
 def _decoded(data: bytes) -> str:

@@ -78,11 +78,11 @@ def blob(states: Mapping[str, Sequence[bytes]], *, compressed: bytes = b"\0") ->
 
 def operator_handle(places: Mapping[str, Sequence[int]], handle: bytes, *, mode: int = 0, tag: int = 4) -> bytes:
     made = bytes([tag])
-    if tag == 17:
-        made += utf("file:/job/taskowned") + utf("file:/job/shared") + b"\0"
     made += integer(len(places))
     for name, offsets in places.items():
         made += utf(name) + bytes([mode]) + integer(len(offsets)) + b"".join(map(long, offsets))
+    if tag == 17:
+        made += utf("file:/job/taskowned") + utf("file:/job/shared") + b"\0"
     return made + handle
 
 

@@ -191,18 +191,21 @@ def test_keyed_state_nested_without_end_is_refused() -> None:
         Folder(data=good[:at] + nested + good[at:]).read()
 
 
-def test_a_savepoint_of_many_operators_is_refused_rather_than_held() -> None:
-    many = struct.pack(">iiqii", 0x4960672D, 4, 1, 0, 200_000) + bytes(29 * 200_000)
-
-    with pytest.raises(CheckpointError, match="at most 100,000 operators"):
-        Folder(data=many).read()
+OPERATORS = struct.pack(">iiqii", 0x4960672D, 4, 1, 0, 200_000) + bytes(29 * 200_000)
+MILLIONS = operator_handle({"SourceReaderState": range(1_000_001)}, b"\0")
 
 
-def test_a_state_of_millions_of_elements_is_refused_rather_than_held() -> None:
-    places = operator_handle({"SourceReaderState": range(1_000_001)}, b"\0")
-
-    with pytest.raises(CheckpointError, match="at most 1,000,000 elements of a state, found 1,000,001"):
-        Folder(data=metadata(Op(subtasks=[subtask(0, places)]))).read()
+@with_cases(
+    ("data", "words"),
+    [
+        (OPERATORS, "at most 100,000 operators"),
+        (metadata(Op(subtasks=[subtask(0, MILLIONS)])), "at most 1,000,000 elements of a state, found 1,000,001"),
+    ],
+    ids=["operators", "elements"],
+)
+def test_more_than_any_savepoint_has_is_refused_rather_than_held(data: bytes, words: str) -> None:
+    with pytest.raises(CheckpointError, match=words):
+        Folder(data=data).read()
 
 
 def test_more_elements_than_any_source_has_are_not_held_and_it_is_said() -> None:

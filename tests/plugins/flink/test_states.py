@@ -10,8 +10,9 @@ import pytest
 
 from offsetwise.errors import CheckpointError, NotACheckpointError, StorageError
 from offsetwise.model import MarkedPosition
-from offsetwise.plugins.flink.engine.checkpoint import read_from
+from offsetwise.plugins.flink.engine.checkpoint import read_checkpoint, read_from
 from offsetwise.plugins.flink.engine.details import flink_details
+from offsetwise.plugins.flink.engine.folder import METADATA
 from offsetwise.plugins.flink.engine.uid import operator_id
 from tests.plugins.flink.files import (
     CHECKPOINT,
@@ -39,7 +40,7 @@ from tests.plugins.flink.files import (
     utf,
     versioned,
 )
-from tests.plugins.spark.folders import MemoryFolder
+from tests.plugins.spark.folders import SAMPLES, MemoryFolder
 from tests.with_cases import with_cases
 
 READER = "SourceReaderState"
@@ -131,6 +132,19 @@ class TestPlaces:
         cut = Folder(data=data).read(elsewhere=lambda _: merged[:150])
         assert positions(cut) == {}
         assert "CHECKPOINT_DAMAGED" in codes(cut)
+
+        recorded = SAMPLES / "merged-files"
+        checkpoint = read_checkpoint(str(recorded), roots=[str(recorded)])
+        (unread,) = checkpoint.problems
+        assert "taskowned" in unread.message
+        opened = Folder(data=(recorded / METADATA).read_bytes()).read(
+            elsewhere=lambda path: (recorded / path.rpartition("/")[2]).read_bytes()
+        )
+        assert codes(opened) == []
+        assert [(operator.uid, [(state.name, state.elements, state.places) for state in operator.states])
+                for operator in flink_details(opened).operators if operator.states] == [
+            ("numbers", [(READER, 1, ("segment",)), ("coordinator", None, ("inline",))])
+        ]  # fmt: skip
 
     @with_cases("places", [(5, 4), (50, 50), (0,), (10**6,), (-1,), (2**62,)])
     def test_places_outside_the_state_are_damage(self, places: Sequence[int]) -> None:

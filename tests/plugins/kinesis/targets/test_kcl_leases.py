@@ -33,7 +33,7 @@ from offsetwise.model import (
 )
 from offsetwise.plan.evidence import require_agreeing
 from offsetwise.plan.target import target_type
-from offsetwise.plugins.kinesis.stream.spec import LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
+from offsetwise.plugins.kinesis.stream.spec import AT_UNKNOWN_TIME, LATEST, SHARD_END, TRIM_HORIZON, after, at, at_time
 from offsetwise.plugins.kinesis.targets.kcl.images import dumped, loaded
 from offsetwise.plugins.kinesis.targets.kcl.spec import read_leases
 from offsetwise.plugins.kinesis.targets.kcl.table import LeaseChange, LeaseTable
@@ -223,6 +223,28 @@ def test_a_rewind_moves_the_leases_frees_them_and_is_taken_back_row_for_row(app:
     assert undone.state is StepState.UNDONE
     assert app.rows() == before
     assert app.writer().left(plan, undone, context(tmp_path)) is None
+
+
+def test_an_application_has_gone_on_only_to_where_reading_leads_from_the_planned_lease(tmp_path: Path) -> None:
+    recorded = json.loads((DATA / CHAIN).read_text())[TABLE]["Items"]
+    ends = [after(number, sub) for number in (5, 6) for sub in (None, 1, 2)] + [TRIM_HORIZON, SHARD_END]
+    eyes = LiveReaders(migration=MIGRATION.model_copy(update={"checkpoint_roots": (str(tmp_path),)}))
+    step = ReceiptStep(target=TARGET, place="dynamodb://", state=StepState.DONE, told="")
+    wrong = []
+    for planned, here in itertools.product(ends, [*ends, LATEST, AT_UNKNOWN_TIME]):
+        text, sub = (str(here.sequence), str(here.sub or 0)) if here.sequence else (str(here), "0")
+        lease = recorded[0] | {"checkpoint": {"S": text}, "checkpointSubSequenceNumber": {"N": sub}}
+        (tmp_path / "now.json").write_text(json.dumps({"Items": [lease, *recorded[1:]]}))
+        plan = shard_plan(DATA / CHAIN, TARGET, stream="chain", move=lambda _, planned=planned: planned)  # type: ignore[misc]
+        seen = writer_module(TARGET.kind).verify(plan, step, eyes, str(tmp_path / "now.json"))
+        (turnout,) = (each.turnout for each in seen if each.told.startswith(lease["leaseKey"]["S"]))
+        read = [(one.sequence or 0, one.sub or 0, one == SHARD_END) for one in (planned, here)]
+        begun = planned == here
+        # Nothing is read behind the end of a shard, and no worker writes LATEST or a time.
+        gone_on = planned != SHARD_END and (here == SHARD_END or (here.sequence is not None and read[1] > read[0]))
+        expected = Turnout.CONFIRMED if begun else Turnout.MOVED_ON if gone_on else Turnout.DIFFERENT
+        wrong += [] if turnout is expected else [(str(planned), str(here), turnout)]
+    assert wrong == []
 
 
 def test_a_receipt_alone_has_all_that_takes_the_leases_back(app: Application, tmp_path: Path) -> None:

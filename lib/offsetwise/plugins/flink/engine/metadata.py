@@ -24,6 +24,8 @@ MAX_OPERATORS: Final = 100_000
 MAX_ELEMENTS: Final = 1_000_000
 """Maximum for one state in one subtask. For sources and sinks, `opened` has a lower limit."""
 
+_OF_MERGED_FILES: Final = 17
+"""Kind of operator state with two folders and whether it is empty, behind its named states."""
 _MASTER_MAGIC: Final = 0xC96B1696 - 2**32
 _JAVA: Final = b"\xac\xed\x00\x05"
 _KIND: Final = re.compile(rb"org\.apache\.flink\.runtime\.checkpoint\.(Savepoint|Checkpoint)Type(?![A-Za-z$])")
@@ -238,11 +240,7 @@ def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
     tag = cursor.byte("the kind of an operator state")
     if tag == 0:
         return None
-    if tag == 17:  # of merged files: two folders and whether it is empty, then as any other
-        cursor.skip_text("a folder of merged files")
-        cursor.skip_text("a folder of merged files")
-        cursor.flag("whether the merged state is empty")
-    elif tag != 4:  # the only other kind
+    if tag not in (4, _OF_MERGED_FILES):
         raise DamagedError(begun, f"expected an operator state (kind 0, 4 or 17), found kind {tag}")
     states = []
     for _ in range(cursor.count("named states", least=7)):
@@ -256,4 +254,8 @@ def _operator_handle(cursor: Cursor) -> OperatorHandle | None:
             raise DamagedError(at, f"expected at most {MAX_ELEMENTS:,} elements of a state, found {elements:,}")
         at = cursor.byte_offset
         states.append(NamedState(name, mode, cursor.longs(elements, "offsets of elements"), at))
+    if tag == _OF_MERGED_FILES:
+        cursor.skip_text("a folder of merged files")
+        cursor.skip_text("a folder of merged files")
+        cursor.flag("whether the merged state is empty")
     return OperatorHandle(begun, tuple(states), stream_handle(cursor))

@@ -3,7 +3,8 @@ from __future__ import annotations
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.verification.seen import Seen, for_all, number
 from offsetwise.model import AnyPosition, Checkpoint, Plan, PlannedPosition, ReceiptStep, Turnout
-from offsetwise.plugins.kinesis.stream.spec import shard_id
+from offsetwise.plugins.kinesis.kcl.kinesis import processed
+from offsetwise.plugins.kinesis.stream.spec import SHARD_END, TRIM_HORIZON, ShardPlace, shard_id
 from offsetwise.plugins.kinesis.stream.tables import DynamoTable
 from offsetwise.plugins.kinesis.targets.kcl.spec import leases_as_checkpoint
 from offsetwise.plugins.kinesis.targets.kcl_leases.spec import place_of
@@ -30,8 +31,18 @@ def _observed(position: PlannedPosition, here: AnyPosition | None, uri: str) -> 
         return Seen(found=None, turnout=Turnout.UNKNOWN, told=message)
     if here == planned:
         return Seen(found=here, turnout=Turnout.CONFIRMED, told=f"{name}: the lease is at {here}, as planned.")
-    if here > planned or planned.sequence is None:
+    if _has_gone_on(here, planned):
         message = f"{name}: the application has gone on from {planned} to {here}."
         return Seen(found=here, turnout=Turnout.MOVED_ON, told=message, started=True)
     message = f"{name}: expected {planned} or later in {uri}, found {number(here)}."
     return Seen(found=here, turnout=Turnout.DIFFERENT, told=message)
+
+
+def _has_gone_on(here: AnyPosition, planned: ShardPlace) -> bool:
+    """Return whether an application that began at the planned position can have come to another one by reading.
+
+    A worker replaces `TRIM_HORIZON` by the number of a record or by the end of the shard; it never writes `LATEST`.
+    """
+    if planned == TRIM_HORIZON:
+        return here == SHARD_END or (isinstance(here, ShardPlace) and here.sequence is not None)
+    return processed(here) > processed(planned)
