@@ -253,13 +253,7 @@ def _received(attempt: Attempt, bundle: Bundle, drafted: DraftedVersion, there: 
         _add_files(change, version, bundle.files)
     else:
         version = there.id
-    for editor in bundle.editors:
-        change.add_editor(plan, editor.since_number, _named(editor))
-    change.add_editor(plan, 1, by)
-    known = {(remark.by.issuer, remark.by.subject, remark.at_ms, remark.body) for remark in change.comments(plan)}
-    for remark in bundle.comments:
-        if (remark.by.issuer, remark.by.subject, remark.at_ms, remark.body) not in known:
-            change.add_comment(plan, number, by=remark.by, at_ms=remark.at_ms, body=remark.body)
+    _add_people(change, plan, number, bundle)
     ends = min(bundle.expires_at_ms, attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000)
     change.add_submission(version, rounds + 1, by=by, at_ms=bundle.submitted_at_ms, expires_at_ms=ends)
     change.move(plan, State.SUBMITTED, number=number, at_ms=attempt.now_ms)
@@ -267,6 +261,17 @@ def _received(attempt: Attempt, bundle: Bundle, drafted: DraftedVersion, there: 
     if row is not None:
         attempt.details.update(dropped_approvals=dropped)
     return SavedVersion(plan=plan, number=number, digest=drafted.digest, dropped=dropped)
+
+
+def _add_people(change: Change, plan: int, number: int, bundle: Bundle) -> None:
+    """Bar the people of a bundle from deciding, and add those of its remarks that are not there yet."""
+    for editor in bundle.editors:
+        change.add_editor(plan, editor.since_number, _named(editor))
+    change.add_editor(plan, 1, bundle.submitted_by)
+    known = {(remark.by.issuer, remark.by.subject, remark.at_ms, remark.body) for remark in change.comments(plan)}
+    for remark in bundle.comments:
+        if (remark.by.issuer, remark.by.subject, remark.at_ms, remark.body) not in known:
+            change.add_comment(plan, number, by=remark.by, at_ms=remark.at_ms, body=remark.body)
 
 
 def _named(editor: EditorRow) -> Who:
