@@ -216,14 +216,7 @@ def unpublish(
         published = record.done is not None or record.intended is None or _is_own(path, record)
         trash = record.notes.get("trash") or f"{path}.tmp-{uuid.uuid4().hex}"
         if not (record.undoing and os.path.lexists(trash)) and published and os.path.lexists(path):
-            reason = refuse()
-            # Another rollback, with another journal, may have removed it meanwhile.
-            if reason is not None and os.path.lexists(path):
-                raise went_on(path, f"{reason} Nothing was removed.")
-            journal.undoing(context.step, trash=trash)
-            with suppress(FileNotFoundError):
-                disk.rename(path, trash)
-                disk.sync(os.path.dirname(path))
+            _move_away(path, trash, context, refuse)
         if os.path.lexists(trash):
             _require_unused(replace(step, place=trash), path, context, ran)
         for folder in (trash, tmp):
@@ -231,6 +224,20 @@ def unpublish(
                 _remove_left(folder, context)
                 disk.sync(os.path.dirname(folder))
         return journal.taken_back(context.step, step, f"{path} is gone; nothing of it is left.")
+
+
+def _move_away(path: str, trash: str, context: Context, refuse: Callable[[], str | None]) -> None:
+    """Move a folder away to be removed, unless it must stay.
+
+    Another rollback, with another journal, may have removed it meanwhile.
+    """
+    reason = refuse()
+    if reason is not None and os.path.lexists(path):
+        raise went_on(path, f"{reason} Nothing was removed.")
+    journal_of(context).undoing(context.step, trash=trash)
+    with suppress(FileNotFoundError):
+        context.disk.rename(path, trash)
+        context.disk.sync(os.path.dirname(path))
 
 
 def _require_unused(moved: ReceiptStep, path: str, context: Context, ran: Callable[[ReceiptStep], str | None]) -> None:
