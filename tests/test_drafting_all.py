@@ -349,6 +349,25 @@ class TestWhatIsNotDraftedAgain:
 
         assert "nobody has begun to apply" in desk.draft("--all", "--json").refused()["problem"]
 
+    @with_cases("begun", ["plan-set.json.journal", "group-orders-etl.plan.receipt.json.journal"])
+    def test_is_not_written_over_where_it_begins_to_be_applied_meanwhile(
+        self, desk: Desk, begun: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        compare_each, path = desk.compare_each, desk.out / "group-orders-etl.plan.json"
+        before, plan_set = path.read_bytes(), desk.plan_set()
+
+        def meanwhile(*asked: Any, **how: Any) -> Iterator[Any]:
+            yield from compare_each(*asked, **how)
+            (desk.out / begun).write_text("", encoding="utf-8")
+
+        monkeypatch.setattr("offsetwise.workflow.drafting_all.compare_each", meanwhile)
+        ran = desk.draft("--all", "--max-age", "0s", "--json")
+        assert ran.code == 1
+        assert "nobody has begun to apply" in " ".join(ran.err.split())
+        assert path.read_bytes() == before
+        if begun.startswith("plan-set"):
+            assert desk.plan_set() == plan_set
+
     def test_is_what_an_interrupted_command_has_drafted(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         from offsetwise.workflow import drafting_all, planning  # noqa: PLC0415 - the module that is changed
 

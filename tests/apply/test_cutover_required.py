@@ -30,6 +30,7 @@ from offsetwise.model import (
 from tests.apply.worlds import TO_GROUP, Stage, stage
 from tests.cutovers import GROWING, OPEN_TRANSACTION, STILL, STILL_MS, seen
 from tests.plan.scene import drafted
+from tests.with_cases import with_cases
 
 PLAN: Final = drafted()
 FROZEN: Final = CutoverRequirement(states=("frozen",), still_for_ms=STILL_MS)
@@ -49,7 +50,7 @@ def nothing_written(staged: Stage) -> bool:
     return not staged.groups.commits and not [*staged.folder.glob("receipt.json*")]
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("required", "shown"),
     [
         (FROZEN, seen([STILL, STILL])),
@@ -77,7 +78,7 @@ GREW = (
 )
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("required", "shown", "told"),
     [
         (FROZEN, seen([STILL, GROWING]), GREW),
@@ -198,7 +199,7 @@ def test_it_is_met_only_where_every_look_of_the_time_found_the_same_ends_and_eve
     assert (result.outcome is Outcome.PASSED) == met
 
 
-@pytest.mark.parametrize(
+@with_cases(
     ("shown", "told"),
     [
         (

@@ -271,17 +271,24 @@ def test_one_that_looked_before_the_other_came_and_went_is_turned_away(store: St
 
 
 def test_a_source_that_changes_during_the_copy_is_refused(store: Store, tmp_path: Path) -> None:
-    plan, _ = _plan(store)
+    plan, files = _plan(store)
 
-    class Meanwhile(Disk):
-        def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
-            if name == "copy":
-                store.put("source", {"offsets/2": b"v1\n{}\n-"})
-            return super().call(name, path, action)
+    def changed(at: str) -> None:
+        class Meanwhile(Disk):
+            def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
+                if name == at:
+                    store.put("source", {"offsets/2": b"v1\n{}\n-"})
+                return super().call(name, path, action)
 
-    with pytest.raises(RunningQueryError, match="changed"):
-        _write(plan, tmp_path, Meanwhile())
-    assert MARKER not in store.objects("out/copy")
+        with pytest.raises(RunningQueryError, match="changed"):
+            _write(plan, tmp_path, Meanwhile(), name=at)
+        assert MARKER not in store.objects("out/copy")
+
+    changed("put-if-absent")  # the guard, once the edits are decided
+    for prefix, kept in (("out/copy", {}), ("source", files)):
+        for path in store.objects(prefix).keys() - kept.keys():
+            store.delete(f"{prefix}/{path}")
+    changed("copy")
 
 
 def test_a_copy_without_its_marker_counts_as_absent(store: Store, tmp_path: Path) -> None:
@@ -303,6 +310,25 @@ def test_a_copy_on_which_a_query_has_run_is_kept(store: Store, tmp_path: Path) -
         spark_checkpoint.undo(plan, step, _context(plan, one))
     assert "failback" in caught.value.fix
     assert store.objects("out/copy") == before
+
+
+def test_a_query_that_begins_on_a_copy_while_it_is_taken_back_keeps_it(store: Store, tmp_path: Path) -> None:
+    plan, _ = _plan(store)
+    step = _write(plan, tmp_path)
+    whole = store.objects("out/copy")
+    begun = {"offsets/2": b"v1\n{}\n-"}
+
+    class Beginning(Disk):
+        def call(self, name: str, path: str, action: Callable[[], _T]) -> _T:
+            if "://" in path and "offsets/2" not in store.objects("out/copy"):
+                store.put("out/copy", begun)
+            return super().call(name, path, action)
+
+    for disk in (Beginning(), Disk()):
+        with pytest.raises(ApplyError, match="offsets/2 is there") as caught, journal(tmp_path, name="journal") as one:
+            spark_checkpoint.undo(plan, step, _context(plan, one, disk))
+        assert "failback" in caught.value.fix
+        assert store.objects("out/copy") == whole | begun
 
 
 def test_a_copy_on_which_a_query_has_run_is_copied_again_with_a_marker_of_its_own(store: Store, tmp_path: Path) -> None:

@@ -176,6 +176,15 @@ class TestTakingBack:
         assert staged.standing() == before
         assert jobs_of(staged.rollback()) == jobs_of(outcomes), "the same call again"
 
+        ((_, refused),) = jobs_of(staged.apply())
+        assert refused is not None
+        (again,) = staged.apply()
+        assert again.error is not None
+        assert "move this one and its journal out of the folder" in again.error.fix
+        for path in staged.home.glob("*.receipt.json*"):
+            path.rename(staged.folder / path.name)
+        assert [error for _, error in jobs_of(staged.apply())] == [None, None, None]
+
     def test_begins_with_the_plan_that_was_applied_last(self, staged: SetStage) -> None:
         reviewed = dict(staged.groups.offsets["etl1"])
         staged.groups.offsets["etl1"].clear()

@@ -653,3 +653,20 @@ def test_a_receipt_says_the_same_after_reading(tmp_path: Path) -> None:
 
     assert files.dump(made) == Path(staged.receipt).read_text()
     assert made.begun_at == made.ended_at == NOW.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def test_a_journal_that_was_torn_in_its_first_line_is_none(tmp_path: Path) -> None:
+    staged = stage(tmp_path, COPY)
+    journal = Path(f"{staged.receipt}.journal")
+
+    def tear() -> None:
+        journal.write_bytes(b'{"begun_at":"2026')
+        journal.chmod(0o600)
+
+    tear()
+    assert dry_run(staged.order(), staged.tools(), staged.receipt).changes
+    assert run(staged).receipt.steps
+    journal.unlink()
+    tear()
+    assert not dry_run(staged.order(), staged.tools(), staged.receipt).changes
+    assert {step.state for step in rollback(staged)} == {StepState.UNDONE}

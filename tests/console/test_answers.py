@@ -152,3 +152,17 @@ def test_a_console_that_is_told_to_end_waits_for_no_reading(tmp_path: Path) -> N
             assert console.wait(timeout=60) == 0
         finally:
             console.kill()
+
+
+def test_whoever_asks_after_a_reading_was_stopped_gets_one_of_their_own() -> None:
+    gate = threading.Event()
+    answers = Answers(ValueReader(live=builders.comparison(), count_gate=gate))
+    first = answers.read(COUNT)
+    answers.stop(COUNT)
+    again = answers.read(COUNT)
+
+    assert isinstance(first.outcome.exception(timeout=10), StoppedError)
+    assert answers.reading(COUNT) is again
+    gate.set()
+    assert again.outcome.result(timeout=10) is not None
+    assert answers.cached(COUNT) is not None

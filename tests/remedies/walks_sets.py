@@ -208,7 +208,7 @@ def one_plan_that_keeps_going(scene: Scene) -> Steps:
     return Steps(run(*apply, "--keep-going"), lambda: None, run(*apply))
 
 
-@walk("workflow/plan_folder.py::PlanFolder.__init__", "these plans are needed")
+@walk("workflow/plan_folder.py::PlanFolder._require_set_not_begun", "these plans are needed")
 def folder_of_a_set_that_has_begun(scene: Scene) -> Steps:
     desk = Desk(scene.folder, scene.patch)
     run(*drafting(desk, "--all"))()
@@ -242,7 +242,7 @@ def plan_of_somebody_else(scene: Scene) -> Steps:
     return Steps(refused_in(desk), lambda: path.rename(scene.folder / "notes"))
 
 
-@walk("workflow/plan_folder.py::PlanFolder.known", "this plan is needed")
+@walk("workflow/plan_folder.py::_require_not_begun", "this plan is needed")
 def plan_that_was_applied(scene: Scene) -> Steps:
     desk = Desk(scene.folder, scene.patch)
     refused_in(desk)()

@@ -144,7 +144,7 @@ def damaged_journal(scene: Scene) -> Steps:
     return broken_journal(scene, lambda data: data.replace(b'"event":"begun"', b'"event":"bogus"'))
 
 
-@walk("apply/journal.py::read_journal", "Give the path of the journal")
+@walk("apply/journal.py::read_if_begun", "Give the path of the journal")
 def no_journal(scene: Scene) -> Steps:
     staged = stage(scene.folder)
     failed(staged)

@@ -206,6 +206,38 @@ def test_a_bundle_whose_submission_ended_is_refused(scene: Scene, away: Scene) -
     assert isinstance(away.board.receive_bundle(late, data), NotAllowed)
 
 
+def test_a_bundle_that_was_submitted_later_takes_the_place_of_an_earlier_one(scene: Scene, away: Scene) -> None:
+    saved, first = packed(scene)
+    assert isinstance(away.board.receive_bundle(RITA, first), SavedVersion)
+    expired = NOW + timedelta(hours=168)
+    scene.now = away.now = expired
+    ada, rita = (replace(who, signed_in_at=expired, expires_at=None) for who in (ADA, RITA))
+    refused(away, confirmed(away.board, rita, 1, saved.digest), "expired")
+    assert isinstance(away.board.receive_bundle(rita, first), Unchanged)
+
+    scene.board.submit(ada, saved.plan, saved.digest)
+    again = scene.board.bundle(ada, saved.plan).content
+    assert isinstance(scene.board.receive_bundle(rita, again), Unchanged)
+    assert isinstance(away.board.receive_bundle(rita, again), SavedVersion)
+    assert isinstance(away.board.receive_bundle(rita, again), Unchanged)
+    assert isinstance(confirmed(away.board, rita, 1, saved.digest), Approved)
+
+    scene.now = expired + timedelta(minutes=1)
+    content = scene.board.content(ada, saved.plan, 1).replace(b'"2026-03-01T09:00:00Z"', b'"2026-03-01T09:30:00Z"')
+    edited = scene.board.save_draft(ada, content, plan=saved.plan, base=saved.digest)
+    assert isinstance(edited, SavedVersion)
+    scene.board.submit(ada, edited.plan, edited.digest)
+    newer = away.board.receive_bundle(rita, scene.board.bundle(ada, saved.plan).content)
+    assert newer == SavedVersion(plan=1, number=2, digest=edited.digest, dropped=1)
+    assert isinstance(away.board.receive_bundle(rita, again), Unchanged)
+    sheet = away.board.sheet(rita, 1)
+    assert sheet is not None
+    assert (sheet.row.state, sheet.digest) == (State.SUBMITTED, edited.digest)
+    assert [each.body for each in sheet.comments] == [HOSTILE]
+    assert isinstance(confirmed(away.board, rita, 1, edited.digest), Approved)
+    assert away.board.check_chain(rita).intact
+
+
 def test_only_a_submitted_plan_is_packed_and_the_same_one_is_the_same_bytes(scene: Scene) -> None:
     saved, data = packed(scene)
     assert scene.board.bundle(RALPH, saved.plan).content == data

@@ -12,16 +12,21 @@ import pytest
 
 import offsetwise
 from offsetwise import approval, files
-from offsetwise.api.job_evidence import chosen_plan, plan_of
+from offsetwise.api.job_evidence import applied_of, chosen_plan, plan_of
+from offsetwise.api.readers import LiveReaders
 from offsetwise.api.working_folder import read_folder
+from offsetwise.apply.reversal import rollback
+from offsetwise.apply.run import apply
 from offsetwise.approval import Verdict
 from offsetwise.config import ApprovalSettings
 from offsetwise.model import JobState
+from offsetwise.model.digest import digest
 from offsetwise.status.evidence import PlanEvidence
-from tests.apply.plans import COPY, STARTING
+from tests.apply.plans import COPY, MIGRATION, STARTING
 from tests.apply.sets import SetStage, staged_set
-from tests.apply.worlds import REVIEWER
+from tests.apply.worlds import REVIEWER, stage
 from tests.commands import call
+from tests.with_cases import with_cases
 
 SAMPLE: Final = Path(offsetwise.__file__).parent / "sample"
 
@@ -48,6 +53,34 @@ def test_the_folders_of_sets_are_read_with_the_folder_that_they_are_in(tmp_path:
     assert [Path(plan.path).name for plan in read_folder(staged.home).plans] == [
         f"checkpoint-job{number}.plan.json" for number in range(2)
     ]
+
+
+@with_cases("second", ["again.json", "zz.receipt.json"])
+@with_cases("killed", [False, True], ids=["with its receipt", "before its receipt"])
+def test_of_several_applications_of_a_plan_the_one_that_was_not_taken_back_counts(
+    second: str, killed: bool, tmp_path: Path
+) -> None:
+    staged = stage(tmp_path, COPY)
+    plan = tmp_path / "some.plan.json"
+    plan.write_bytes(staged.data)
+    first = tmp_path / "some.plan.receipt.json"
+    apply(staged.order(), str(first), staged.tools())
+    rollback(replace(staged.back(), path=str(first)), staged.tools())
+    assert not is_applied(plan, tmp_path)
+
+    apply(staged.order(), str(tmp_path / second), staged.tools())
+    if killed:
+        (tmp_path / second).unlink()
+
+    assert is_applied(plan, tmp_path)
+
+
+def is_applied(plan: Path, path: Path) -> bool:
+    """Whether the folder shows that a plan is applied, and not taken back."""
+    folder, of = read_folder(path), digest(plan.read_bytes())
+    applied = applied_of(of, folder, LiveReaders(migration=MIGRATION), None, None)
+    assert applied is not None
+    return applied.undone == 0
 
 
 def test_the_approval_of_a_set_is_one_of_each_of_its_plans(tmp_path: Path) -> None:

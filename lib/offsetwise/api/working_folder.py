@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from offsetwise import files, regular_files
-from offsetwise.apply.journal import Recorded, read_journal
+from offsetwise.apply.journal import Recorded, read_if_begun
 from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.receipts import read_receipt
 from offsetwise.approval.envelope import ApprovalFile
 from offsetwise.errors import FileError, OffsetwiseError
-from offsetwise.model import ComparedJob, Cutover, FleetComparison, Plan, Receipt, Subject
+from offsetwise.model import ComparedJob, Cutover, FleetComparison, Plan, Receipt, StepState, Subject
 from offsetwise.model.digest import digest
 from offsetwise.plan.reading import read_plan
 from offsetwise.plan.sets.file import SET_FILE
@@ -70,12 +71,14 @@ def read_folder(path: Path) -> WorkingFolder:
         FileError: It is no folder, cannot be read, or has too many files.
     """
     folder = WorkingFolder(path=path)
+    applications: dict[str, _Application] = defaultdict(_Application)
     for file in _files(path, folder.unread):
         try:
-            _add(folder, file)
+            _add(folder, applications, file)
         except (OffsetwiseError, OSError) as error:
             problem = error.problem if isinstance(error, OffsetwiseError) else f"{file}: {error.strerror or error}."
             folder.unread.append(problem)
+    _choose(folder, applications)
     return folder
 
 
@@ -102,12 +105,44 @@ def _files(path: Path, unread: list[str]) -> Sequence[Path]:
     return paths
 
 
-def _add(folder: WorkingFolder, file: Path) -> None:
+@dataclass(slots=True, kw_only=True)
+class _Application:
+    """One application of a plan: its receipt, its journal, or both."""
+
+    receipt: Receipt | None = None
+    recorded: Recorded | None = None
+
+    @property
+    def order(self) -> tuple[bool, str]:
+        """What is decisive of several applications of a plan: whether it was not taken back, then when it began."""
+        steps = () if self.recorded is None else tuple(self.recorded.steps.values())
+        taken_back = [record.undone is not None for record in steps]
+        if not taken_back and self.receipt is not None:
+            taken_back = [step.state is StepState.UNDONE for step in self.receipt.steps]
+        of = self.recorded or self.receipt
+        return not (taken_back and all(taken_back)), "" if of is None else of.begun_at
+
+
+def _choose(folder: WorkingFolder, applications: Mapping[str, _Application]) -> None:
+    """Keep the receipt and the journal of the decisive application of each plan, by the path of its receipt."""
+    for path, application in sorted(applications.items(), key=lambda item: item[1].order):
+        receipt, recorded = application.receipt, application.recorded
+        if receipt is not None:
+            folder.journals.pop(receipt.plan_digest, None)
+            folder.receipts[receipt.plan_digest] = path, receipt
+        if recorded is not None:
+            if receipt is None:
+                folder.receipts.pop(recorded.digest, None)
+            folder.journals[recorded.digest] = path, recorded
+
+
+def _add(folder: WorkingFolder, applications: dict[str, _Application], file: Path) -> None:
     if file.name == f"{SET_FILE}{SUFFIX}":
         return  # each plan of a set has its own journal with its progress
     if file.name.endswith(SUFFIX):
-        recorded = read_journal(str(file))
-        folder.journals[recorded.digest] = str(file).removesuffix(SUFFIX), recorded
+        recorded = read_if_begun(str(file))
+        if recorded is not None:
+            applications[str(file).removesuffix(SUFFIX)].recorded = recorded
         return
     content = regular_files.read_named(file, files.MAX_BYTES)
     header = _HEADER.search(content)
@@ -115,8 +150,7 @@ def _add(folder: WorkingFolder, file: Path) -> None:
     if kind == "plan":
         folder.plans.append(PlanFile(path=str(file), content=content, document=read_plan(content, subject=str(file))))
     elif kind == "receipt":
-        receipt = read_receipt(str(file))
-        folder.receipts[receipt.plan_digest] = str(file), receipt
+        applications[str(file)].receipt = read_receipt(str(file))
     elif kind == "fleet-comparison":
         summary: FleetComparison = files.load(content, kind, subject=str(file))
         _add_comparisons(folder, summary, file.parent)

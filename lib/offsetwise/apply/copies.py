@@ -33,11 +33,15 @@ def step_of_copy(plan: Plan, target: Target, path: str, edits: Edits) -> Receipt
     )
 
 
-def copy_at_rest(source: str, folder: str, edits: Edits, context: Context, *, path: str, links: str) -> None:
-    """Fill an empty folder with a copy, and raise if the source changes meanwhile.
+def copy_at_rest(
+    source: str, before: Tree, folder: str, edits: Edits, context: Context, *, path: str, links: str
+) -> None:
+    """Fill an empty folder with a copy, and raise if the source has changed.
 
     Args:
         source: The folder to copy.
+        before: Its files and folders, listed before the edits were decided: edits and copied files are then of one
+            state of the source.
         folder: The folder in which the copy is built.
         edits: Files with new content, and files that are left out.
         context: The disk, and the minimum age of temporary files in the source.
@@ -50,7 +54,6 @@ def copy_at_rest(source: str, folder: str, edits: Edits, context: Context, *, pa
         OutputError: Something in it is neither a file nor a folder.
         OSError: The disk returns an error.
     """
-    before = scan_stopped(source, young_s=context.young_s)
     _copy(source, before, folder, edits, disk=context.disk, links=links)
     if _facts(scan_stopped(source, young_s=context.young_s)) != _facts(before):
         raise RunningQueryError(

@@ -69,10 +69,12 @@ class CopyWriter(Writer):
         record = journal_of(context).record(context.step)
         if record.done is not None and record.undone is None:
             return record.done
+        with explaining_os_errors("Nothing was written."):
+            before = scan_stopped(source.path, young_s=context.young_s)
         edits = self.decide(plan, context)
 
         def build(folder: str) -> None:
-            copy_at_rest(source.path, folder, edits, context, path=output.path, links=self.links)
+            copy_at_rest(source.path, before, folder, edits, context, path=output.path, links=self.links)
 
         return publish(output.path, step_of_copy(plan, target, output.path, edits), context, build, like=source.path)
 
@@ -85,7 +87,7 @@ class CopyWriter(Writer):
         location = place_to_write(step.place, context.write_roots)
         if location.scheme != "file":
             return object_store.undo(step, context, self._other(plan, step, context), guard=self.guard)
-        return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context))
+        return unpublish(step, context, refuse=lambda: self._wrong(plan, step, context), ran=self._ran)
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:
         location = place_to_write(step.place, context.write_roots)
@@ -94,9 +96,10 @@ class CopyWriter(Writer):
         return look_at_folder(step, lambda: self._wrong(plan, step, context))
 
     def _wrong(self, plan: Plan, step: ReceiptStep, context: Context) -> str | None:
-        path_of_copy = step.place
-        ran = self.ran(step, lambda folder: sorted(names_in(below(path_of_copy, folder))))
-        return ran or folder_changed(step) or self._foreign(plan, step, context, names_in(path_of_copy))
+        return self._ran(step) or folder_changed(step) or self._foreign(plan, step, context, names_in(step.place))
+
+    def _ran(self, step: ReceiptStep) -> str | None:
+        return self.ran(step, lambda folder: sorted(names_in(below(step.place, folder))))
 
     def _other(self, plan: Plan, step: ReceiptStep, context: Context) -> object_store.Other:
         return object_store.Other(

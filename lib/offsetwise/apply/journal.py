@@ -70,9 +70,22 @@ def read_journal(path: str) -> Recorded:
         FileError: It cannot be read, other users may access it, nothing had begun, a line before the last is damaged,
             or it is another kind of file.
     """
+    recorded = read_if_begun(path)
+    if recorded is None:
+        raise _nothing_begun(path)
+    return recorded
+
+
+def read_if_begun(path: str) -> Recorded | None:
+    """Read a journal as `read_journal` does; return None for one without a whole line, which a crash has left.
+
+    Raises:
+        FileError: It cannot be read, other users may access it, a line before the last is damaged, or it is another
+            kind of file.
+    """
     lines = read_lines(path, "a journal", fix="Give the path of the journal.")
     if not lines:
-        raise _nothing_begun(path)
+        return None
     header = _header(lines[0], path)
     return Recorded(digest=header["plan"], begun_at=header["begun_at"], steps=_steps(lines, path))
 

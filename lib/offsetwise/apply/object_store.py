@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from offsetwise.apply import written
 from offsetwise.apply.copies import preview_copy, step_of_copy
@@ -36,6 +36,8 @@ _REFUSED: Final = (
     "another --receipt and an --output in a bucket that allows both; or copy the checkpoint to a local folder, compare "
     "that and draft a new plan."
 )
+_Objects: TypeAlias = Mapping[str, tuple[int, str, str]]
+"""Size, version and time of each object by its path."""
 _T = TypeVar("_T")
 
 
@@ -155,6 +157,8 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
     record = journal.record(context.step)
     if record.undone is None and record.done is not None:
         return record.done
+    # Listed before the edits are decided: they and the copied objects are then of one state of the source.
+    before = _Bucket(tree=open_tree(requirement(plan).uri, roots=context.read_roots), context=context).names()
     source, output, edits = _opened(plan, context, decide)
     if record.undone is None and record.intended is not None:
         intended, token = record.intended, record.notes["token"]
@@ -165,7 +169,7 @@ def write(plan: Plan, target: Target, context: Context, decide: Decide) -> Recei
         intended = step_of_copy(plan, target, output.uri, edits)
         journal.begin(context.step, intended, token=token)
     if "copied" not in journal.record(context.step).notes:
-        _fill(source, output, edits, token, context)
+        _fill(source, before, output, edits, token, context)
         journal.note(context.step, copied="yes")
     if output.read(edits.guard) == _guard(token):
         output.remove([edits.guard])
@@ -194,17 +198,24 @@ def undo(step: ReceiptStep, context: Context, other: Other, *, guard: written.Gu
     output = _output(step.place, context)
     names = output.names()
     token = record.notes.get("token", "")
-    guards = [path for path in names if token and guard.matches(path) and output.read(path) == _guard(token)]
+    guards = [
+        path
+        for path in names
+        if (token or record.undoing) and guard.matches(path) and output.read(path) == _guard(token)
+    ]
     ours = COPY_MARKER in names or bool(guards) or "copied" in record.notes or record.undoing
     if names and ours:
-        changed = None if guards or record.undoing else _wrong(step, output, names, other)
+        begun = bool(guards) or (record.undoing and COPY_MARKER not in names)
+        changed = None if begun else _wrong(step, output, names, other)
         if changed is not None:
             raise went_on(output.uri, f"{changed} Nothing was removed.")
         journal.undoing(context.step)
-        output.remove([path for path in (COPY_MARKER, *_last()) if path in names])
-        # Spark would take a partial remainder for a query's checkpoint, so the guard is removed last.
+        # Spark would take a partial remainder for a query's checkpoint, so the guard comes first and is removed last.
+        # It is the file of the next batch: where a query has planned one since the look, it is there and stays.
         guards = guards or [guard.path(step)]
-        output.put(guards[0], _guard(token))
+        if not output.put_if_absent(guards[0], _guard(token)):
+            raise went_on(output.uri, f"a query has run on it since: {guards[0]} is there. Nothing was removed.")
+        output.remove([path for path in (COPY_MARKER, *_last()) if path in names])
         output.remove([path for path in names if path not in (COPY_MARKER, *_last(), *guards)])
         output.remove(guards)
     return journal.taken_back(context.step, step, f"{output.uri} is gone; nothing of it is left.")
@@ -241,8 +252,9 @@ def _output(uri: str | None, context: Context) -> _Bucket:
     return _Bucket(tree=open_tree(location.path), context=context)
 
 
-def _fill(source: _Bucket, output: _Bucket, edits: Edits, token: str, context: Context) -> None:
-    before = source.names()
+def _fill(  # noqa: PLR0917 - both buckets, and what is known of them
+    source: _Bucket, before: _Objects, output: _Bucket, edits: Edits, token: str, context: Context
+) -> None:
     if not output.put_if_absent(edits.guard, _guard(token)):
         raise not_free(output.uri)
     record = journal_of(context).record(context.step)

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from offsetwise.apply.disk import explaining_os_errors
 from offsetwise.apply.journal import Journal, StepRecord
@@ -183,13 +184,25 @@ def _is_own(path: str, record: StepRecord) -> bool:
     return _inode(path) == known
 
 
-def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str | None]) -> ReceiptStep:
+def _nothing_shows(step: ReceiptStep) -> str | None:  # noqa: ARG001 - the signature of `ran`
+    return None
+
+
+def unpublish(
+    step: ReceiptStep,
+    context: Context,
+    *,
+    refuse: Callable[[], str | None],
+    ran: Callable[[ReceiptStep], str | None] = _nothing_shows,
+) -> ReceiptStep:
     """Remove a published folder as a whole, under the journal.
 
     Args:
         step: What was written, or intended.
         context: Journal, step and disk.
         refuse: Returns why the folder must stay; None if it may be removed.
+        ran: Returns the evidence in the folder, wherever the step has it, that a job has run on it; None if there is
+            none. It is asked again once the folder is moved away, where no job finds it any more.
 
     Raises:
         ApplyError: It must stay, or the disk returns an error.
@@ -203,17 +216,50 @@ def unpublish(step: ReceiptStep, context: Context, *, refuse: Callable[[], str |
         published = record.done is not None or record.intended is None or _is_own(path, record)
         trash = record.notes.get("trash") or f"{path}.tmp-{uuid.uuid4().hex}"
         if not (record.undoing and os.path.lexists(trash)) and published and os.path.lexists(path):
-            reason = refuse()
-            if reason is not None:
-                raise went_on(path, f"{reason} Nothing was removed.")
-            journal.undoing(context.step, trash=trash)
-            disk.rename(path, trash)
-            disk.sync(os.path.dirname(path))
+            _move_away(path, trash, context, refuse)
+        if os.path.lexists(trash):
+            _require_unused(replace(step, place=trash), path, context, ran)
         for folder in (trash, tmp):
             if folder is not None and os.path.lexists(folder):
                 _remove_left(folder, context)
                 disk.sync(os.path.dirname(folder))
         return journal.taken_back(context.step, step, f"{path} is gone; nothing of it is left.")
+
+
+def _move_away(path: str, trash: str, context: Context, refuse: Callable[[], str | None]) -> None:
+    """Move a folder away to be removed, unless it must stay.
+
+    Another rollback, with another journal, may have removed it meanwhile.
+    """
+    reason = refuse()
+    if reason is not None and os.path.lexists(path):
+        raise went_on(path, f"{reason} Nothing was removed.")
+    journal_of(context).undoing(context.step, trash=trash)
+    with suppress(FileNotFoundError):
+        context.disk.rename(path, trash)
+        context.disk.sync(os.path.dirname(path))
+
+
+def _require_unused(moved: ReceiptStep, path: str, context: Context, ran: Callable[[ReceiptStep], str | None]) -> None:
+    """Raise if a job has run on a folder that was moved away to be removed, after moving it back.
+
+    Args:
+        moved: The step with the place that the folder was moved to.
+        path: The path that the folder had.
+        context: The disk.
+        ran: Returns the evidence; see `unpublish`.
+
+    Raises:
+        ApplyError: A job has run on it since it was looked at. Nothing of it is removed.
+    """
+    reason = ran(moved)
+    if reason is None:
+        return
+    if os.path.lexists(path):
+        raise went_on(moved.place, f"{reason} It was at {path}, where something else is now. Nothing was removed.")
+    context.disk.rename(moved.place, path)
+    context.disk.sync(os.path.dirname(path))
+    raise went_on(path, f"{reason} Nothing was removed.")
 
 
 def absent(step: ReceiptStep) -> SeenPlace:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read_journal
+from offsetwise.apply.journal import KIND, Journal, StepRecord, check_plan, read_if_begun, read_journal
 from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.receipts import places_of, receipt_and_plan, require_agreeing_records
 from offsetwise.apply.run import Tools, context_of
@@ -113,8 +113,8 @@ def _evidence(order: BackOrder) -> _Evidence:
         receipt, data = receipt_and_plan(order.path, order.plan_bytes)
         journal_path = order.path + SUFFIX
         begun_at = receipt.begun_at
-        if os.path.lexists(journal_path) and os.lstat(journal_path).st_size:
-            recorded = read_journal(journal_path)
+        recorded = read_if_begun(journal_path) if os.path.lexists(journal_path) else None
+        if recorded is not None:
             check_plan(recorded.digest, receipt.plan_digest, journal_path)
             begun_at = recorded.begun_at
         return _Evidence(

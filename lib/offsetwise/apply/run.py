@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Final
 
 from offsetwise.apply.disk import Disk
-from offsetwise.apply.journal import Journal, StepRecord, check_plan, read_journal
+from offsetwise.apply.journal import Journal, StepRecord, check_plan, read_if_begun
 from offsetwise.apply.journal_file import SUFFIX
 from offsetwise.apply.readers import Readers
 from offsetwise.apply.receipts import (
@@ -36,6 +37,8 @@ from offsetwise.model import Approver, Outcome, Plan, Receipt, ReceiptStep, time
 from offsetwise.model.digest import digest as digest_of
 from offsetwise.plan.evidence import plan_of, require_agreeing
 from offsetwise.plan.target import TargetRole, target_type
+
+_OF_SET: Final = "For a set of plans, move this one and its journal out of the folder."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,9 +302,9 @@ def _written(order: ApplyOrder, tools: Tools, journal: Journal) -> tuple[Receipt
 
 def _recorded(order: ApplyOrder, receipt: str | None) -> Mapping[int, StepRecord]:
     path = f"{receipt}{SUFFIX}"
-    if receipt is None or not os.path.lexists(path) or os.lstat(path).st_size == 0:
+    recorded = None if receipt is None or not os.path.lexists(path) else read_if_begun(path)
+    if recorded is None:
         return {}
-    recorded = read_journal(path)
     check_plan(recorded.digest, order.digest, path)
     _require_agreeing(order, path, recorded.steps)
     return recorded.steps
@@ -327,7 +330,7 @@ def _already(order: ApplyOrder, receipt: str, tools: Tools, records: Mapping[int
         raise OutputError(
             f"{receipt}: expected no receipt, or that of plan {order.digest[:12]}, found that of plan "
             f"{receipt_found.plan_digest[:12]}. Nothing was written.",
-            fix="Give another --receipt.",
+            fix=f"Give another --receipt. {_OF_SET}",
         )
     plan_of(receipt_found, order.plan_bytes, subject=receipt)
     target_paths = places_of(order.plan, order.migration, order.output)
@@ -338,7 +341,7 @@ def _already(order: ApplyOrder, receipt: str, tools: Tools, records: Mapping[int
         raise ApplyError(
             f"{receipt}: plan {order.digest[:12]} was applied with this receipt and then rolled back"
             f"{'' if len(undone) == len(receipt_found.steps) else ' in part'}. Nothing was written now.",
-            fix="To apply it again, finish the rollback and give another --receipt.",
+            fix=f"To apply it again, finish the rollback and give another --receipt. {_OF_SET}",
         )
     states = tuple(
         tools.writers[step.target.kind].look(order.plan, step, _context(order, tools, number))

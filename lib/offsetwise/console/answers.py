@@ -150,7 +150,9 @@ class Answers:
         self._admit()
         with self._lock:
             under_way = self._readings.get(question)
-            if under_way is not None and not under_way.outcome.done():
+            running = under_way is not None and not under_way.outcome.done()
+            # One that was stopped ends without an answer: whoever asks after that gets a reading of their own.
+            if under_way is not None and running and not under_way.stopped.is_set():
                 return under_way
             before = self._cached.get(question)
             reading: Reading[Answer] = Reading(
@@ -204,17 +206,20 @@ class Answers:
             if isinstance(answer, DraftedJobs):
                 self._hold_each(question.migration, iter(answer.comparisons.items()))
         except StoppedError as error:
-            with self._lock:
-                self._readings.pop(question, None)
+            self._forget(question, reading)
             reading.outcome.set_exception(error)
             return
         except Exception as error:  # noqa: BLE001 - carried to the page that waits, which shows it
             reading.outcome.set_exception(error)
             return
         self._hold(question, answer, reading.elapsed_s())
-        with self._lock:
-            self._readings.pop(question, None)
+        self._forget(question, reading)
         reading.outcome.set_result(answer)
+
+    def _forget(self, question: Question[Any], reading: Reading[Any]) -> None:
+        with self._lock:
+            if self._readings.get(question) is reading:
+                del self._readings[question]
 
     def _hold_each(self, migration: str, comparisons: Comparisons) -> int:
         count = 0

@@ -8,7 +8,7 @@ from typing import Final
 
 from offsetwise import files
 from offsetwise.model import Comparison, Plan, Snapshot
-from offsetwise.review.allowing import why_not_own
+from offsetwise.review.allowing import Verb, why_not_own
 from offsetwise.review.answers import (
     AlreadyOpen,
     Done,
@@ -200,33 +200,78 @@ def receive(attempt: Attempt, bundle: Bundle) -> SaveAnswer:
     )
     attempt.details.update(bundle=bundle.digest)
     there = change.version_of(drafted.digest)
-    if there is not None:
-        attempt.plan = change.plan(there.plan)
+    attempt.plan = change.open_plan(drafted.moves) if there is None else change.plan(there.plan)
+    if there is not None and not _is_submitted_again(attempt, there, bundle):
         return Unchanged(plan=there.plan, number=there.number, digest=drafted.digest)
-    refused = _why_not_new(attempt, drafted)
-    if refused is not None:
-        return refused
+    if there is None and attempt.plan is not None and not _replaces(attempt, attempt.plan, bundle):
+        return _already_open(attempt.plan)
     if attempt.now_ms >= bundle.expires_at_ms:
         return NotAllowed(
             why="Its submission has ended at the console that it comes from.",
             fix="Ask its author to submit it again, and for a new bundle.",
         )
-    plan = change.add_plan(migration=bundle.plan.migration, moves=drafted.moves, at_ms=attempt.now_ms)
-    facts, by = facts_of(bundle.plan, drafted.digest), bundle.submitted_by
-    version = change.add_version(
-        plan, 1, digest=drafted.digest, content=drafted.content, facts=facts.dump(), by=by, at_ms=attempt.now_ms
-    )
+    return _received(attempt, bundle, drafted, there)
+
+
+def _is_submitted_again(attempt: Attempt, there: VersionRow, bundle: Bundle) -> bool:
+    """Whether a bundle has a later submission of a version that was received before and has expired here."""
+    row = attempt.plan
+    if row is None or there.number != row.number or not row.state.open:
+        return False
+    return attempt.status(row, there).expired and _is_later(attempt, row, bundle)
+
+
+def _replaces(attempt: Attempt, row: PlanRow, bundle: Bundle) -> bool:
+    """Whether a bundle has a later version of an open plan that was received before."""
+    return row.migration == bundle.plan.migration and _is_later(attempt, row, bundle)
+
+
+def _is_later(attempt: Attempt, row: PlanRow, bundle: Bundle) -> bool:
+    """Whether the newest version of a plan was received, and was submitted before that of a bundle."""
+    newest = attempt.change.version(row.id, row.number)
+    submission = attempt.status(row, newest).submission
+    received = attempt.change.added_by(newest.id) == Verb.RECEIVE_BUNDLE.value
+    return received and submission is not None and bundle.submitted_at_ms > submission.at_ms
+
+
+def _received(attempt: Attempt, bundle: Bundle, drafted: DraftedVersion, there: VersionRow | None) -> SavedVersion:
+    """Store a version of a bundle and its submission, or the submission alone if the version is there."""
+    change, by, row = attempt.change, bundle.submitted_by, attempt.plan
+    dropped, number, rounds = 0, 1, 0
+    if row is None:
+        plan = change.add_plan(migration=bundle.plan.migration, moves=drafted.moves, at_ms=attempt.now_ms)
+    else:
+        status = attempt.status(row, change.version(row.id, row.number))
+        plan, dropped = row.id, len(status.counted)
+        number = row.number if there is not None else row.number + 1
+        rounds = status.submission.round if there is not None and status.submission is not None else 0
+    if there is None:
+        facts = facts_of(bundle.plan, drafted.digest).dump()
+        version = change.add_version(
+            plan, number, digest=drafted.digest, content=drafted.content, facts=facts, by=by, at_ms=attempt.now_ms
+        )
+        _add_files(change, version, bundle.files)
+    else:
+        version = there.id
+    _add_people(change, plan, number, bundle)
+    ends = min(bundle.expires_at_ms, attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000)
+    change.add_submission(version, rounds + 1, by=by, at_ms=bundle.submitted_at_ms, expires_at_ms=ends)
+    change.move(plan, State.SUBMITTED, number=number, at_ms=attempt.now_ms)
+    attempt.plan = change.plan(plan)
+    if row is not None:
+        attempt.details.update(dropped_approvals=dropped)
+    return SavedVersion(plan=plan, number=number, digest=drafted.digest, dropped=dropped)
+
+
+def _add_people(change: Change, plan: int, number: int, bundle: Bundle) -> None:
+    """Bar the people of a bundle from deciding, and add those of its remarks that are not there yet."""
     for editor in bundle.editors:
         change.add_editor(plan, editor.since_number, _named(editor))
-    change.add_editor(plan, 1, by)
-    _add_files(change, version, bundle.files)
+    change.add_editor(plan, 1, bundle.submitted_by)
+    known = {(remark.by.issuer, remark.by.subject, remark.at_ms, remark.body) for remark in change.comments(plan)}
     for remark in bundle.comments:
-        change.add_comment(plan, 1, by=remark.by, at_ms=remark.at_ms, body=remark.body)
-    ends = min(bundle.expires_at_ms, attempt.now_ms + attempt.rules.decisions.open_hours * 3_600_000)
-    change.add_submission(version, 1, by=by, at_ms=bundle.submitted_at_ms, expires_at_ms=ends)
-    change.move(plan, State.SUBMITTED, number=1, at_ms=attempt.now_ms)
-    attempt.plan = change.plan(plan)
-    return SavedVersion(plan=plan, number=1, digest=drafted.digest, dropped=0)
+        if (remark.by.issuer, remark.by.subject, remark.at_ms, remark.body) not in known:
+            change.add_comment(plan, number, by=remark.by, at_ms=remark.at_ms, body=remark.body)
 
 
 def _named(editor: EditorRow) -> Who:

@@ -93,6 +93,11 @@ class StoreLook:
             for plan in plans
         }
 
+    def added_by(self, version: int) -> str:
+        """Return the action, in the audit log, that added a version."""
+        query = select(tables.audit.c.action).join(tables.version, tables.version.c.audit_seq == tables.audit.c.seq)
+        return str(self._connection.execute(query.where(tables.version.c.id == version)).scalar_one())
+
     def submission(self, version: int) -> SubmissionRow | None:
         return self.submissions_of([version]).get(version)
 

@@ -78,14 +78,16 @@ class PlanFolder:
         self._request = request
         self.reused: dict[WantedJob, JobPlan] = {}
         """The jobs whose plans are still valid."""
-        begun = path / f"{SET_FILE}.journal"
+        self._require_set_not_begun("Nothing was drafted.")
+        self._drafted = set(_drafts(path / DRAFTS))
+
+    def _require_set_not_begun(self, effect: str) -> None:
+        begun = self._path / f"{SET_FILE}.journal"
         if os.path.lexists(begun):
             raise FileError(
-                f"{path}: expected a folder whose plans nobody has begun to apply, found {begun.name}. "
-                "Nothing was drafted.",
+                f"{self._path}: expected a folder whose plans nobody has begun to apply, found {begun.name}. {effect}",
                 fix="Name another folder: these plans are needed to go on, and to take back what was written.",
             )
-        self._drafted = set(_drafts(path / DRAFTS))
 
     def has(self, job: WantedJob) -> bool:
         return self._comparisons.has(job) and os.path.lexists(self._path / plan_name(self._names[job]))
@@ -113,13 +115,7 @@ class PlanFolder:
         if plan is not None:
             self.reused[job] = JobPlan(job=job, plan=plan, file=file.name, content=content, reused=True)
             return comparison
-        written = next((path for path in map(file.with_suffix, _WRITTEN) if os.path.lexists(path)), None)
-        if written is not None:
-            raise FileError(
-                f"{file}: expected a plan that nobody has begun to apply, to draft it again, found {written.name}. "
-                "It is as it was.",
-                fix="Name another folder: this plan is needed to go on, and to take back what was written.",
-            )
+        _require_not_begun(file)
         return None
 
     def _holding(self, job: WantedJob, content: bytes, comparison: Comparison, scene: Scene) -> Plan | None:
@@ -146,10 +142,13 @@ class PlanFolder:
         """Write a plan, and the comparison that it was drafted from; do nothing if there is no plan.
 
         Raises:
-            FileError: They cannot be written.
+            FileError: They cannot be written; or the set, or a plan there, has begun to be applied meanwhile.
         """
         if not isinstance(drafted, JobPlan):
             return
+        # Comparing takes minutes, in which somebody may have begun to apply the plans of an earlier draft.
+        self._require_set_not_begun("The plans and the set are as they were.")
+        _require_not_begun(self._path / drafted.file)
         self._comparisons.write(drafted.job, comparison)
         line = json.dumps({"digest": digest_of(drafted.content), "file": drafted.file}, sort_keys=True)
         new_files.append_line(self._path / DRAFTS, line)
@@ -159,9 +158,20 @@ class PlanFolder:
         """Write the set.
 
         Raises:
-            FileError: It cannot be written.
+            FileError: It cannot be written; or the set there has begun to be applied meanwhile.
         """
+        self._require_set_not_begun("The set is as it was.")
         new_files.write_over(self._path / SET_FILE, files.dump(plan_set))
+
+
+def _require_not_begun(file: Path) -> None:
+    written = next((path for path in map(file.with_suffix, _WRITTEN) if os.path.lexists(path)), None)
+    if written is not None:
+        raise FileError(
+            f"{file}: expected a plan that nobody has begun to apply, to draft it again, found {written.name}. "
+            "It is as it was.",
+            fix="Name another folder: this plan is needed to go on, and to take back what was written.",
+        )
 
 
 def _drafts(path: Path) -> Iterator[tuple[str, str]]:

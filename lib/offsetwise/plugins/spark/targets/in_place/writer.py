@@ -98,16 +98,17 @@ class InPlaceWriter(Writer):
             return record.undone
         undone = replace(step, state=StepState.UNDONE, told=f"{checkpoint} is as it was before.")
         keep = record.notes.get("keep") or _keep_of(step)
-        with explaining_os_errors(
-            f"{checkpoint} is guarded until its originals are back: Spark refuses to start on it."
-        ):
+        guard = below(checkpoint, record.notes.get("guard") or batch_guard(step))
+        with explaining_os_errors(lambda: _effect_of_undo(checkpoint, guard, keep)):
             began = record.intended is None or bool(record.notes.get("staged"))
-            if keep is not None and began and os.path.isdir(below(checkpoint, f"{keep}/{_BEFORE}")):
+            if keep is not None and began and _are_kept(checkpoint, keep):
                 _refuse_foreign(checkpoint, step, keep)
-                if record.intended is None and not record.undoing:
-                    _refuse(checkpoint, foreign(plan, open_tree(checkpoint, roots=context.write_roots)))
+                # A guard with these originals is of a rollback under way, or of one whose journal is lost: it has put
+                # back some of them, so the checkpoint restarts nowhere until the rest is back.
+                if record.intended is None and not record.undoing and bytes_of(guard) != _guard_text(keep):
+                    _refuse(checkpoint, step, foreign(plan, open_tree(checkpoint, roots=context.write_roots)))
+            if keep is not None and began and _are_kept(checkpoint, keep):
                 journal.undoing(context.step, keep=keep)
-                guard = below(checkpoint, record.notes.get("guard") or batch_guard(step))
                 _put_guard(checkpoint, guard, keep, context)
                 for written_file in step.files:
                     if written_file.kept_as is not None and os.path.lexists(
@@ -244,7 +245,7 @@ def _swap(checkpoint: str, step: ReceiptStep, context: Context) -> None:
 
 
 def _put_guard(checkpoint: str, guard: str, keep: str, context: Context) -> None:
-    text = f"{_GUARD}{keep}\n".encode()
+    text = _guard_text(keep)
     if bytes_of(guard) == text:
         return
     # Written elsewhere and linked, it appears complete and only if nothing is there.
@@ -266,8 +267,12 @@ def _put_guard(checkpoint: str, guard: str, keep: str, context: Context) -> None
     context.disk.sync(os.path.dirname(guard))
 
 
+def _guard_text(keep: str) -> bytes:
+    return f"{_GUARD}{keep}\n".encode()
+
+
 def _remove_guard(guard: str, keep: str, context: Context) -> None:
-    if bytes_of(guard) == f"{_GUARD}{keep}\n".encode():
+    if bytes_of(guard) == _guard_text(keep):
         context.disk.remove(guard)
         context.disk.sync(os.path.dirname(guard))
 
@@ -295,11 +300,13 @@ def _refuse_foreign(checkpoint: str, step: ReceiptStep, keep: str) -> None:
     reason = reason or foreign_names(
         names_below(below(checkpoint, f"{keep}/{_BEFORE}")), {file.path for file in step.files}
     )
-    _refuse(checkpoint, reason)
+    _refuse(checkpoint, step, reason)
 
 
-def _refuse(checkpoint: str, reason: str | None) -> None:
-    if reason is not None:
+def _refuse(checkpoint: str, step: ReceiptStep, reason: str | None) -> None:
+    # Another rollback, with another journal, may have put all originals back meanwhile.
+    kept = (below(checkpoint, file.kept_as) for file in step.files if file.kept_as is not None)
+    if reason is not None and any(map(os.path.lexists, kept)):
         raise went_on(checkpoint, f"{reason} Nothing was put back.")
 
 
@@ -349,6 +356,19 @@ def _effect(checkpoint: str, context: Context) -> str:
     if guard is not None and os.path.lexists(below(checkpoint, guard)):
         return f"{checkpoint} is guarded: Spark refuses to start on it until the plan is applied again or rolled back."
     return f"{checkpoint} is as it was." if "swapping" not in notes else f"{checkpoint} is edited as planned."
+
+
+def _effect_of_undo(checkpoint: str, guard: str, keep: str | None) -> str:
+    if os.path.lexists(guard):
+        return f"{checkpoint} is guarded until its originals are back: Spark refuses to start on it."
+    if keep is not None and not _are_kept(checkpoint, keep):
+        return f"{checkpoint} is as it was before."
+    return f"{checkpoint} is not changed now."
+
+
+def _are_kept(checkpoint: str, keep: str) -> bool:
+    """Whether the originals are kept in the checkpoint: they are not all back, or the rest is not removed yet."""
+    return os.path.isdir(below(checkpoint, f"{keep}/{_BEFORE}"))
 
 
 def _withdraw(checkpoint: str, context: Context) -> None:

@@ -82,7 +82,7 @@ class SeededWriter(Writer):
             ApplyError: A query has run on it, or the disk refuses.
         """
         _local_path(step.place, context)
-        return unpublish(step, context, refuse=lambda: _wrong(step))
+        return unpublish(step, context, refuse=lambda: _wrong(step), ran=ran_in_folder)
 
     def look(self, plan: Plan, step: ReceiptStep, context: Context) -> SeenPlace:  # noqa: ARG002 - as above
         _local_path(step.place, context)
