@@ -133,7 +133,7 @@ class TestPlaces:
         assert positions(cut) == {}
         assert "CHECKPOINT_DAMAGED" in codes(cut)
 
-        recorded = SAMPLES / "merged-files"
+        recorded = SAMPLES.with_name("merged-files")
         checkpoint = read_checkpoint(str(recorded), roots=[str(recorded)])
         (unread,) = checkpoint.problems
         assert "taskowned" in unread.message
