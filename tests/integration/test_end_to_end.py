@@ -12,6 +12,7 @@ import yaml
 
 from offsetwise.engines.checkpoint import read_checkpoint
 from tests.commands import call
+from tests.gates import of_all
 from tests.integration.moving import GONE, RENAMED, TOPIC, Job, Moving, Scene, counted, move_copy, tree
 from tests.integration.spark_pages import caught_up, event_log, history_server, pages
 
@@ -182,7 +183,7 @@ def test_a_job_with_a_new_checkpoint_says_that_it_started_fresh(scene: Scene, mo
     assert answers == [(5, "FRESH_START")] * 2
 
 
-@pytest.mark.parametrize("state_format", [1, 2])
+@pytest.mark.parametrize("state_format", of_all([1, 2], [2]))
 def test_state_in_rocksdb_goes_on_exactly_once(scene: Scene, moving: Moving, state_format: int) -> None:
     job, checkpoint = scene.rocksdb[state_format - 1]
     assert ("stateUniqueIds" in (checkpoint / "commits" / "0").read_text()) is (state_format == 2)

@@ -397,7 +397,7 @@ def kept(savepoint: Path) -> dict[int, int]:
 
 
 @flinks(*TRIED)
-@pytest.mark.parametrize("lost", [{0}, {0, 1}], ids=["1 of 2", "2 of 2"])
+@pytest.mark.parametrize("lost", of_all([{0}, {0, 1}], [{0}]), ids=lambda lost: f"{len(lost)} of 2")
 def test_a_partition_that_no_reader_holds_is_never_read_and_no_plan_is_drafted(
     stopped: Stopped, lost: set[int], tmp_path: Path
 ) -> None:
@@ -712,7 +712,7 @@ def spread(jobs: Jobs, lab: Lab) -> Spread:
 
 
 @flinks(NEWEST)
-@pytest.mark.parametrize("lost", [{1}, {0, 3}, {0, 1, 2}], ids=["1 of 4", "2 of 4", "3 of 4"])
+@pytest.mark.parametrize("lost", of_all([{1}, {0, 3}, {0, 1, 2}], [{0, 3}]), ids=lambda lost: f"{len(lost)} of 4")
 def test_of_the_partitions_of_a_reader_those_that_it_lost_are_never_read_and_no_plan_is_drafted(
     spread: Spread, lost: set[int], tmp_path: Path
 ) -> None:
@@ -730,12 +730,15 @@ def test_of_the_partitions_of_a_reader_those_that_it_lost_are_never_read_and_no_
     assert Counter(serial for serial, _ in sink.rows()) == Counter(read), "Flink reads what is held, and nothing else"
 
 
-@flinks(NEWEST)
-@pytest.mark.parametrize(
-    ("partitions", "known"),
-    [({0}, True), ({0, 1}, True), ({1}, False)],
-    ids=["one, at its offset", "all, at their offsets", "one, at earliest"],
+HANDED_OUT: Final = (
+    pytest.param({0, 1}, True, id="all, at their offsets"),
+    pytest.param({1}, False, id="one, at earliest"),
+    pytest.param({0}, True, id="one, at its offset"),
 )
+
+
+@flinks(NEWEST)
+@pytest.mark.parametrize(("partitions", "known"), of_all(HANDED_OUT, HANDED_OUT[:2]))
 def test_a_partition_that_the_coordinator_has_to_hand_out_is_read_exactly_once_from_the_copy(
     stopped: Stopped, partitions: set[int], known: bool, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ def rewinding(folder: Folder, stream: Stream, shards: list[list[int]], applicati
     assert drafted.code == 0, drafted.err
 
 
-@pytest.mark.parametrize("version", KCL)
+@pytest.mark.parametrize("version", of_all(KCL, KCL[-1:]))
 def test_an_application_is_refused_while_it_lives_rewound_once_stopped_put_back_and_rewound_again(
     version: str, kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path
 ) -> None:
