@@ -88,9 +88,15 @@ def decisions(tree: ast.AST, names: Collection[str], classes: Collection[str] = 
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a source file."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
 def classes_of(package: str) -> frozenset[str]:
     """Return the names of the classes that a package defines."""
-    trees = (ast.parse(path.read_text("utf-8")) for path in (LIB / package.replace(".", "/")).rglob("*.py"))
+    trees = map(parsed, (LIB / package.replace(".", "/")).rglob("*.py"))
     return frozenset(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 

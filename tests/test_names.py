@@ -19,7 +19,7 @@ from offsetwise.plan.strategies import ways_of
 from offsetwise.plan.target import TargetRole, TargetType, target_type, target_types
 from offsetwise.ports.stream import spec_of as spec_of_stream
 from offsetwise.registry import ENGINES, STREAMS, TARGETS, Registry
-from tests.names import Register, decisions
+from tests.names import Register, decisions, parsed
 from tests.test_imports import PAGES, SOURCES
 from tests.with_cases import with_cases
 
@@ -141,11 +141,7 @@ REGISTERS = {
 @with_cases("kind", REGISTERS)
 def test_nothing_else_decides_by_a_registered_name(kind: str) -> None:
     register = REGISTERS[kind]
-    found = [
-        told
-        for module, path in (SOURCES | PAGES).items()
-        for told in register.violations(module, ast.parse(path.read_text("utf-8")))
-    ]
+    found = [told for module, path in (SOURCES | PAGES).items() for told in register.violations(module, parsed(path))]
 
     assert found == []
 
@@ -162,9 +158,7 @@ def test_what_is_allowed_is_still_there(kind: str) -> None:
     register = REGISTERS[kind]
     bare = replace(register, allowed={})
     modules = {f"offsetwise.{module}" for module, _ in register.allowed}
-    found = [
-        told for module in modules for told in bare.violations(module, ast.parse(SOURCES[module].read_text("utf-8")))
-    ]
+    found = [told for module in modules for told in bare.violations(module, parsed(SOURCES[module]))]
 
     for module, name in register.allowed:
         assert any(told.startswith(f"offsetwise.{module}:") and told.endswith(repr(name)) for told in found), module
@@ -277,7 +271,7 @@ def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
 
 
 def test_who_is_moved_is_one_value() -> None:
-    found = {told for module, path in (SOURCES | PAGES).items() for told in _pairs(module, ast.parse(path.read_text()))}
+    found = {told for module, path in (SOURCES | PAGES).items() for told in _pairs(module, parsed(path))}
 
     assert found == set(PAIRS)
     assert [*_pairs("m", ast.parse("class A:\n    checkpoint: str | None\n    group: str | None"))] == ["m.A"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -25,15 +26,16 @@ from offsetwise.plan.target import Where, target_types
 from tests.apply.faults import Fault, FaultyDisk, FullDisk, UnsyncedDisk
 from tests.apply.plans import files_of
 from tests.apply.scenarios import SCENARIOS, Stage
-from tests.gates import FULL, PART
+from tests.gates import FULL, PART, of_all
 from tests.with_cases import with_cases
 
 LIB = Path(__file__).parent.parent.parent / "lib"
 KILLED = {name: scenario.every * PART for name, scenario in SCENARIOS.items()}
 """By name, one of how many kills is tried."""
 ONE_EACH = [*{scenario.target.kind: name for name, scenario in reversed(SCENARIOS.items())}.values()]
-"""The first scenario of each target."""
 """The first scenario of each kind of target."""
+RACES = [*product(ONE_EACH, (True, False))]
+"""Who races: appliers to a target, with one journal or with one each."""
 SEED = 20261121
 
 
@@ -223,8 +225,7 @@ def _fill(path: Path, *, leave_bytes: int) -> None:
         stream.truncate(max(0, stream.tell() - leave_bytes))
 
 
-@with_cases("name", ONE_EACH)
-@with_cases("shared", [True, False], ids=["one journal", "a journal each"])
+@with_cases(("name", "shared"), of_all(RACES, RACES[::3]))
 def test_of_20_appliers_at_once_exactly_one_wins(
     name: str, shared: bool, quick_path: Path, figure: Callable[[str], None]
 ) -> None:

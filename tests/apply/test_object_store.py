@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from tests.apply.plans import (
     journal,
     spark_checkpoint,
 )
-from tests.gates import FULL
+from tests.gates import FULL, of_all
 from tests.plugins.flink.files import positions
 from tests.plugins.spark.folders import checkpoint, orders, sample_files, without_checksums
 from tests.plugins.spark.targets.test_spark_checkpoint import _expected, _positions
@@ -162,11 +163,14 @@ def _migration(plan: Plan) -> Migration:
     )
 
 
-@pytest.mark.parametrize("name", [None, "flink-1.20"])
-@pytest.mark.parametrize("lost_reply", [False, True], ids=["before it is done", "after, the reply is lost"])
+FAILURES = [*product((None, "flink-1.20"), (False, True))]
+"""What is copied, a checkpoint of Spark where it is None, and whether the request fails after it was done."""
+
+
+@pytest.mark.parametrize(("name", "lost_reply"), of_all(FAILURES, (FAILURES[0], FAILURES[-1])))
 def test_a_failure_at_any_request_leaves_no_marker_and_the_same_call_goes_on(
-    lost_reply: bool,
     name: str | None,
+    lost_reply: bool,
     store: Store,
     tmp_path: Path,
 ) -> None:

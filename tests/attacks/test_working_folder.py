@@ -83,7 +83,7 @@ AROUND: Final = (*product(("the working folder", "the folder above"), ("jars", "
 """Where a Spark lies, what it has, and what SPARK_HOME is."""
 
 
-@with_cases(("where", "jars", "named"), of_all(AROUND, (AROUND[0], AROUND[-1])))
+@with_cases(("where", "jars", "named"), of_all(AROUND, AROUND[:1]))
 def test_a_command_starts_no_spark_that_lies_around_its_working_folder(
     where: str, jars: str, named: str | None, tmp_path: Path
 ) -> None:

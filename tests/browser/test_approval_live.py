@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -57,8 +57,6 @@ class Office:
     address: str
     folder: Path
     lab: Lab
-    workers: Workers
-    """Of Kafka Connect, on the new cluster."""
 
     def apply(self, line: str) -> Ran:
         """Run a command as the console says it, where the downloads are."""
@@ -71,37 +69,65 @@ class Office:
         return committed(self.lab.new_bootstrap, group)[group][0]
 
 
-Arrive = Callable[[str, str], Page]
-"""Lets somebody follow a link to the console and sign in, in a browser of their own."""
+Arrive = Callable[..., Page]
+"""Lets somebody follow a link to the console, or to that of another office, and sign in, in a browser of their own."""
 
 
 @pytest.fixture(scope="module")
 def office(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """The lab, two groups whose members are gone, a connector that is stopped, and the console over them."""
+    """The lab, two groups whose members are gone, a file of positions, and the console over them."""
     folder = tmp_path_factory.mktemp("office")
-    topics = AGREED, STALE, SINK, FILED
-    create(lab.old_bootstrap, *topics)
-    create(lab.new_bootstrap, *topics)
-    produce(lab.old_bootstrap, dict.fromkeys(topics, copies(0, RECORDS)))
-    produce(lab.new_bootstrap, dict.fromkeys(topics, copies(GONE, RECORDS)))
+    mirrored(lab, AGREED, STALE, FILED)
     for name in (AGREED, STALE):
         commit(lab.old_bootstrap, name, {name: PLACE})
         commit(lab.new_bootstrap, name, {name: EARLIER})
-    with (
-        provider(PEOPLE) as running,
-        workers(folder, lab.old_bootstrap, lab.new_bootstrap) as (old_workers, new_workers),
-    ):
-        for at, name, offset in ((old_workers, SINK, PLACE), (new_workers, SINK_THERE, EARLIER)):
+    (folder / "filed.txt").write_text(f"{FILED},0:{PLACE}\n")
+    jobs = {"groups": [AGREED, STALE], "positions": [{"name": FILED, "file": "./filed.txt"}]}
+    with opened(folder, lab, jobs) as opened_office:
+        yield opened_office
+
+
+@pytest.fixture
+def connect(tmp_path: Path, lab: Lab) -> Iterator[tuple[Workers, Workers]]:
+    """Kafka Connect on both clusters, with a connector on each that is stopped."""
+    mirrored(lab, SINK)
+    with workers(tmp_path, lab.old_bootstrap, lab.new_bootstrap) as both:
+        for at, name, offset in zip(both, (SINK, SINK_THERE), (PLACE, EARLIER), strict=True):
             at.create(name, SINK, state="STOPPED")
             at.write(name, SINK, offset)
-        set_up(folder, lab, running.issuer, old_workers, new_workers)
+        yield both
+
+
+@pytest.fixture
+def sink_office(tmp_path: Path, lab: Lab, connect: tuple[Workers, Workers]) -> Iterator[Office]:
+    """A console over these connectors."""
+    old, new = connect
+    (tmp_path / "password").write_text(PASSWORD)
+    (tmp_path / "key-password").write_text(STORES)
+    there = {"name": SINK_THERE, "urls": [*new.urls], "cluster": "new"} | new.client
+    with opened(tmp_path, lab, {"connect": [{"name": SINK, "url": old.url}, there]}) as opened_office:
+        yield opened_office
+
+
+def mirrored(lab: Lab, *topics: str) -> None:
+    """Write topics of which the new cluster lacks the first records."""
+    for bootstrap, first in ((lab.old_bootstrap, 0), (lab.new_bootstrap, GONE)):
+        create(bootstrap, *topics)
+        produce(bootstrap, dict.fromkeys(topics, copies(first, RECORDS)))
+
+
+@contextmanager
+def opened(folder: Path, lab: Lab, jobs: Mapping[str, object]) -> Iterator[Office]:
+    """Open a console over jobs, with an identity provider of its own."""
+    with provider(PEOPLE) as running:
+        set_up(folder, lab, running.issuer, jobs)
         options = ("--migration", "migration.yaml", "--access", "access.yaml", "--store", "sqlite:///plans.sqlite")
         command = ("-c", CLI, "console", *options, "--port", "{port}")
         with console(*command, log=folder / "log", cwd=folder) as address:
-            yield Office(address, folder, lab, new_workers)
+            yield Office(address, folder, lab)
 
 
-def set_up(folder: Path, lab: Lab, issuer: str, old_workers: Workers, new_workers: Workers) -> None:
+def set_up(folder: Path, lab: Lab, issuer: str, jobs: Mapping[str, object]) -> None:
     """Write what an operator writes, as docs/sign-in.md and docs/threat-model.md say."""
     assert run("keygen", "--console", "--out", "console.key", "--as", CONSOLE, cwd=folder).code == 0
     write_secrets(folder, issuer)
@@ -124,31 +150,22 @@ def set_up(folder: Path, lab: Lab, issuer: str, old_workers: Workers, new_worker
         "topics": {"policy": "identity"},
         "link": "other",
         "writers": "mirror-only",
-        "groups": [AGREED, STALE],
-        "connect": [
-            {"name": SINK, "url": old_workers.url},
-            {"name": SINK_THERE, "urls": [*new_workers.urls], "cluster": "new"} | new_workers.client,
-        ],
-        "positions": [{"name": FILED, "file": "./filed.txt"}],
         "write_roots": ["."],
         "approval": {"trusted_keys": [trusted]},
         "spark": {"master": "local[2]"},
     }
-    (folder / "password").write_text(PASSWORD)
-    (folder / "key-password").write_text(STORES)
-    (folder / "filed.txt").write_text(f"{FILED},0:{PLACE}\n")
-    (folder / "migration.yaml").write_text(yaml.safe_dump(migration), encoding="utf-8")
+    (folder / "migration.yaml").write_text(yaml.safe_dump(migration | dict(jobs)), encoding="utf-8")
 
 
 @pytest.fixture
 def arrive(browser: Browser, office: Office) -> Iterator[Arrive]:
-    with ExitStack() as opened:
+    with ExitStack() as closing:
 
-        def come(who: str, link: str) -> Page:
+        def come(who: str, link: str, at: Office = office) -> Page:
             context = browser.new_context(
-                viewport={"width": 1400, "height": 1000}, base_url=office.address, accept_downloads=True
+                viewport={"width": 1400, "height": 1000}, base_url=at.address, accept_downloads=True
             )
-            opened.callback(context.close)
+            closing.callback(context.close)
             page = context.new_page()
             page.goto(link)
             settle(page)
@@ -294,10 +311,11 @@ def test_a_plan_that_became_stale_is_refused_with_what_changed(office: Office, a
 
 @pytest.mark.gates
 def test_a_connector_moves_from_the_screens_and_the_reviewer_sees_what_the_new_one_has(
-    office: Office, arrive: Arrive
+    sink_office: Office, connect: tuple[Workers, Workers], arrive: Arrive
 ) -> None:
-    plan = drafted(arrive("ada", "/"), SINK, kind="checkpoint", picture="draft-connector")
-    reviewer = arrive("rita", f"/review?plan={plan}")
+    _, there = connect
+    plan = drafted(arrive("ada", "/", sink_office), SINK, kind="checkpoint", picture="draft-connector")
+    reviewer = arrive("rita", f"/review?plan={plan}", sink_office)
     now = reviewer.locator("p").filter(has_text=f"Now at connector {SINK_THERE}")
     expect(now).to_contain_text(f"{SINK}-0: {EARLIER}")
     expect(now).to_contain_text(f"/connectors/{SINK_THERE}")
@@ -306,15 +324,15 @@ def test_a_connector_moves_from_the_screens_and_the_reviewer_sees_what_the_new_o
     expect(reviewer.get_by_text("Nothing that it requires had changed")).to_be_visible(timeout=PATIENCE_MS)
     approve(reviewer)
     in_both_themes(reviewer, "export-connector")
-    unpack(reviewer, office.folder / "connector.zip")
+    unpack(reviewer, sink_office.folder / "connector.zip")
 
     trial, execute, verify = commands(reviewer)
-    assert office.apply(trial).code == 0
-    assert office.workers.offsets(SINK_THERE) == {0: EARLIER}, "a trial writes nothing"
-    applied = office.apply(execute)
+    assert sink_office.apply(trial).code == 0
+    assert there.offsets(SINK_THERE) == {0: EARLIER}, "a trial writes nothing"
+    applied = sink_office.apply(execute)
     assert applied.code == 0, applied.err + applied.out
-    assert office.workers.offsets(SINK_THERE) == {0: PLACE - GONE}
-    verified = office.apply(verify)
+    assert there.offsets(SINK_THERE) == {0: PLACE - GONE}
+    verified = sink_office.apply(verify)
     assert verified.code == 0, verified.err + verified.out
 
 

@@ -55,6 +55,7 @@ def forty(own_lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Forty:
     return forty
 
 
+@pytest.mark.gates
 def test_forty_jobs_move_in_three_waves_and_count_every_record_exactly_once(
     forty: Forty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +208,7 @@ def counted_cut(row: dict[str, Any]) -> int:
     return int(row["bounds"][1])
 
 
+@pytest.mark.gates
 def test_what_cannot_move_is_named_and_stops_no_other(forty: Forty, tmp_path: Path) -> None:
     """A checkpoint that is torn, one of the new cluster, and two jobs of one group, beside two that can move."""
     root = tmp_path / of.ROOT

@@ -22,10 +22,11 @@ for module in sorted(FOLDER.glob("walks_*.py")):
 
 
 def marks(row: Walk) -> Sequence[pytest.MarkDecorator]:
-    """Return the marks of a walk; what goes wrong with real clusters of the lab itself moves nobody's job."""
+    """Return the marks of a walk; what keeps the lab or Spark from starting moves nobody's job."""
     if not row.proof:
         return ()
-    return (pytest.mark.proof, pytest.mark.gates) if row.scope.startswith("lab/") else (pytest.mark.proof,)
+    begun = row.scope.startswith(("lab/", "pipeline/"))
+    return (pytest.mark.proof, pytest.mark.gates) if begun else (pytest.mark.proof,)
 
 
 def kind(row: Walk) -> tuple[str, Sequence[pytest.MarkDecorator]]:

@@ -16,6 +16,7 @@ from offsetwise.plugins.flink.engine.folder import newer_than
 from offsetwise.plugins.spark.engine.checkpoint import read_checkpoint
 from offsetwise.storage.folders import open_tree
 from offsetwise.storage.patterns import expand
+from tests.gates import of_all
 from tests.plugins.flink.files import (
     Op,
     absolute,
@@ -32,7 +33,7 @@ from tests.stores import BUCKET, S3, Store
 from tests.with_cases import with_cases
 
 
-@with_cases("name", NAMES)
+@with_cases("name", of_all(NAMES, NAMES[::3]))
 def test_a_checkpoint_on_a_store_reads_as_on_disk(name: str, store: Store) -> None:
     files = sample_files(name)
     uri = store.put(name, files)

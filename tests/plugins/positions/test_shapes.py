@@ -362,6 +362,7 @@ def _million(kind: str) -> str:
     return json.dumps(topics)
 
 
+@pytest.mark.gates
 @with_cases("kind", [CSV, "hudi", JSON])
 def test_a_million_rows_are_read_within_512_megabytes(kind: str, tmp_path: Path, figure: Any) -> None:
     uri = written(tmp_path, _million(kind), kind)

@@ -153,12 +153,13 @@ def _listed(options: Mapping[str, str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def orders(lab: Lab) -> Orders:
+def orders(lab: Lab) -> Iterator[Orders]:
     made = Orders(lab, topic=TOPIC)
     made.begin()
-    lab.start_mirror(Policy.IDENTITY, topics=[TOPIC], name=TOPIC)
+    mirror = lab.start_mirror(Policy.IDENTITY, topics=[TOPIC], name=TOPIC)
     made.write(400)
-    return made
+    yield made
+    lab.stop_mirror(mirror)
 
 
 @pytest.fixture(scope="module")
