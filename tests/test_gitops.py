@@ -160,6 +160,7 @@ def plan(repository: Path, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.gates
 def test_a_plan_is_applied_where_it_is_approved_and_verified(plan: Path, repository: Path, tmp_path: Path) -> None:
     line = f"gitops/apply.sh plans/orders.json --trust {tmp_path / 'rea.pub'}"
     output = {"OUTPUT": str(tmp_path / "applied")}

@@ -134,6 +134,7 @@ def test_a_figure_that_misses_its_aim_fails_where_it_is_held(
     assert capsys.readouterr().err == "mutual_pairs: 1, more than 0\n"
 
 
+@pytest.mark.gates
 def test_lint_holds_every_aim_that_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     figures = measure.measure()

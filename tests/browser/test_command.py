@@ -59,6 +59,7 @@ def test_the_console_is_opened_in_the_browser_where_there_is_a_display(
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
+@pytest.mark.gates
 def test_hostile_names_of_a_migration_are_markup_on_no_page(browser: Browser, tmp_path: Path) -> None:
     file = migration(tmp_path)
     text = file.read_text(encoding="utf-8")

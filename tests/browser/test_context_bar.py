@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Serve, choose, console, settle
+from tests.gates import of_all
 from tests.screens import OF_ONE_MIGRATION
 from tools.screenshots import LINKS
 
@@ -23,7 +24,7 @@ def page(page: Page) -> Page:
 
 
 def test_the_bar_names_migration_job_and_clusters_whole_above_the_title(page: Page, bundled: str) -> None:
-    for path in (*OF_ONE_MIGRATION, "draft", "fleet"):
+    for path in of_all((*OF_ONE_MIGRATION, "draft", "fleet"), ("compare", "draft", "fleet")):
         page.goto(f"{bundled}/{path}?{LINKS['kinesis']}")
         settle(page)
         title = page.get_by_role("heading", level=1).bounding_box()

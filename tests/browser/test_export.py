@@ -63,6 +63,7 @@ def ran(folder: Path, line: str, *more: str) -> Ran:
     return run(*arguments, *more, cwd=folder)
 
 
+@pytest.mark.gates
 def test_what_was_approved_is_downloaded_and_the_command_line_judges_exactly_that(
     browser: Browser, tmp_path: Path
 ) -> None:

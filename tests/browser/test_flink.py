@@ -69,6 +69,7 @@ def test_a_savepoint_is_inspected_and_an_earlier_checkpoint_of_its_job_chosen(pa
     keep(page, "flink-retained")
 
 
+@pytest.mark.gates
 def test_a_plan_is_drafted_approved_and_exported_by_the_people_of_the_demonstration(page: Page, tmp_path: Path) -> None:
     with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:
         page.goto(f"{address}/draft?{OF}")

@@ -91,6 +91,7 @@ def test_a_plan_is_drafted_approved_and_exported_in_nine_clicks(
     page.context.close()
 
 
+@pytest.mark.gates
 def test_a_plan_is_approved_on_a_phone(browser: Browser, address: str) -> None:
     author = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     author.goto(f"{address}/draft?play=author")

@@ -114,6 +114,7 @@ def test_a_plan_that_is_withdrawn_while_it_is_read_says_so_beside_the_buttons(pa
     expect(page.locator(BAR).get_by_role("button", name=re.compile("Approve$"))).to_have_count(0)
 
 
+@pytest.mark.gates
 def test_a_link_to_what_is_gone_says_so_and_what_is_shown_instead(page: Page, bundled: str, court: Court) -> None:
     page.goto(f"{bundled}/compare?of=checkpoint+theirs")
     settle(page)

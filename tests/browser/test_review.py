@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import console, keep, settle
@@ -26,6 +27,7 @@ def playing(browser: Browser, address: str, who: str) -> Page:
     return page
 
 
+@pytest.mark.gates
 def test_the_author_cannot_approve_and_the_reviewer_does(browser: Browser, tmp_path: Path) -> None:
     with console(*SERVE, log=tmp_path / "log") as address:
         author = playing(browser, address, "Ada")

@@ -573,6 +573,7 @@ def large() -> Comparison:
     return wide(seen, PARTITIONS)
 
 
+@pytest.mark.gates
 def test_ten_thousand_partitions_are_drafted_once_for_every_change_and_sent_in_pages(
     kept: Store, large: Comparison
 ) -> None:

@@ -34,10 +34,10 @@ _PROPERTIES: Final = {
     "replication.factor": "1",
     "offset.lag.max": "100",
     "sync.topic.acls.enabled": "false",
-    "refresh.topics.interval.seconds": "2",
-    "refresh.groups.interval.seconds": "2",
-    "emit.checkpoints.interval.seconds": "1",
-    "emit.heartbeats.interval.seconds": "1",
+    "refresh.topics.interval.seconds": "10",
+    "refresh.groups.interval.seconds": "10",
+    "emit.checkpoints.interval.seconds": "5",
+    "emit.heartbeats.interval.seconds": "5",
     "checkpoints.topic.replication.factor": "1",
     "heartbeats.topic.replication.factor": "1",
     "offset-syncs.topic.replication.factor": "1",
@@ -67,7 +67,8 @@ def configuration(
 
     Mirrors with different names are independent: each has its own Connect group and its own stored offsets, so a second
     name over the same topic copies everything again. Only the mirror named `identity` emits heartbeats. Offsets are
-    stored every second, so that tests need not wait a minute for them.
+    stored every second, so that tests need not wait a minute for them. Topics, groups and checkpoints are looked at
+    less often: with hundreds of topics, every second of these costs a mirror and its brokers a tenth of a core.
 
     Args:
         name: The mirror's name inside the lab.
