@@ -21,7 +21,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 import offsetwise
 from offsetwise.lab.brokers import free_ports, is_free
 from tests.browser.forked import Forked
-from tests.gates import of_all
+from tests.gates import FULL, of_all
 from tools.screenshots import THEMES, WIDTHS, Theme, settle, whole
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +65,12 @@ def choose(page: Page, name: str, option: str | None) -> None:
 
 
 def keep(page: Page, name: str) -> None:
-    """Keep a picture of the whole page at the usual width; `tools/screenshots.py` takes those of every width."""
+    """Keep a picture of the whole page at the usual width, in `make gates`: it costs as much as a page.
+
+    `tools/screenshots.py` takes those of every width.
+    """
+    if not FULL:
+        return
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.set_viewport_size({"width": WIDTHS[0], "height": 1000})
     whole(page)

@@ -51,9 +51,7 @@ def test_a_partition_a_page_and_a_finding_are_reached_by_the_keyboard_alone(page
 
     settle(page)
     page.keyboard.press("/")
-    page.keyboard.type("payments-1 checkpoint payments")
-    expect(page.get_by_role("option").first).to_contain_text("payments-1")
-    page.keyboard.press("Enter")
+    page.keyboard.type("payments-1 checkpoint payments\n")  # faster than the server answers
     expect(page.get_by_role("combobox", name="Job")).to_have_value("checkpoint payments")
     expect(page).to_have_url(re.compile("of=checkpoint"))
     expect(page.get_by_role("heading", name="Evidence · payments-1")).to_be_visible()

@@ -95,6 +95,10 @@ export default function ({ parentElement: root, data, setStateValue }) {
   state.rows = data.rows
   state.words = data.words
   draw(root, state)
+  if (state.entered === state.words) {
+    state.entered = undefined
+    if (dialog.open) root.querySelector('li')?.click()
+  }
 
   const open = () => {
     if (dialog.open) return
@@ -119,16 +123,24 @@ export default function ({ parentElement: root, data, setStateValue }) {
       event.preventDefault()
       state.at = (state.at + move + state.rows.length) % state.rows.length
       draw(root, state)
-    } else if (event.key === 'Enter' && event.target === input && state.rows[state.at]
-      && state.words === input.value.trim()) {
+    } else if (event.key === 'Enter' && event.target === input) {
       event.preventDefault()
-      root.querySelectorAll('li')[state.at].click()
+      if (state.words === input.value.trim()) root.querySelectorAll('li')[state.at]?.click()
+      else {  // Whoever types faster than the server answers gets the first result once it is there.
+        state.entered = input.value.trim()
+        ask()
+      }
     }
+  }
+  const ask = () => {
+    clearTimeout(state.timer)
+    setStateValue('words', input.value.trim())
   }
   input.oninput = () => {
     clearTimeout(state.timer)
+    state.entered = undefined
     draw(root, state)
-    state.timer = setTimeout(() => setStateValue('words', input.value.trim()), TYPED_MS)
+    state.timer = setTimeout(ask, TYPED_MS)
   }
   document.addEventListener('keydown', keys, true)
   return () => document.removeEventListener('keydown', keys, true)
