@@ -25,8 +25,8 @@ def marks(row: Walk) -> Sequence[pytest.MarkDecorator]:
     """Return the marks of a walk; what keeps the lab or Spark from starting moves nobody's job."""
     if not row.proof:
         return ()
-    begun = row.scope.startswith(("lab/", "pipeline/"))
-    return (pytest.mark.proof, pytest.mark.gates) if begun else (pytest.mark.proof,)
+    starts = row.scope.startswith(("lab/", "pipeline/"))
+    return (pytest.mark.proof, pytest.mark.gates) if starts else (pytest.mark.proof,)
 
 
 def kind(row: Walk) -> tuple[str, Sequence[pytest.MarkDecorator]]:
