@@ -1,4 +1,4 @@
-"""How much of a gate is tried: all of it by `make gates`, a twentieth by `make test` and `make proof`."""
+"""How much of a gate is tried: all of it by `make gates`, a fortieth by `make test` and `make proof`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 Case = TypeVar("Case")
 
 FULL: Final = os.environ.get("OFFSETWISE_GATES") == "full"
-PART: Final = 1 if FULL else 20
+PART: Final = 1 if FULL else 40
 """One of so many is tried."""
 
 

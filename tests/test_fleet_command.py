@@ -227,6 +227,7 @@ def peak_mib(process: subprocess.Popen[bytes]) -> int:
     return sum(peaks.values()) >> 10
 
 
+@pytest.mark.gates
 @pytest.mark.proof
 def test_ten_thousand_are_read_on_a_standalone_cluster_in_a_bounded_driver(tmp_path: Path, figure: Any) -> None:
     many(tmp_path)

@@ -102,6 +102,7 @@ def walk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield walked(browser, address)
 
 
+@pytest.mark.gates
 @attack(
     "C1",
     "16 payloads and 15 addresses as the names of everything, on 11 pages in Chromium with all that opens on them",

@@ -243,6 +243,7 @@ def commands(page: Page) -> list[str]:
     return [line.strip() for line in shown if re.match("offsetwise (apply|verify) ", line)]
 
 
+@pytest.mark.gates
 def test_what_one_person_drafts_another_approves_and_the_command_line_applies(office: Office, arrive: Arrive) -> None:
     author = arrive("ada", "/")
     plan = drafted(author, AGREED)

@@ -54,6 +54,7 @@ def test_a_job_stays_chosen_on_the_way_over_pages_that_show_none(page: Page, bun
     expect(page.get_by_role("combobox", name="Job")).to_have_value("checkpoint payments")
 
 
+@pytest.mark.gates
 def test_a_part_is_changed_in_the_line_and_a_plan_arrives_in_another_window(browser: Browser, tmp_path: Path) -> None:
     author, reviewer = (browser.new_context(viewport={"width": 1440, "height": 900}).new_page() for _ in range(2))
     with console("-m", "tests.browser.serve", "{port}", log=tmp_path / "log") as address:

@@ -25,6 +25,7 @@ def page(page: Page) -> Page:
     return page
 
 
+@pytest.mark.gates
 def test_a_plan_of_the_sample_is_drafted_submitted_edited_and_waits_for_the_reviewer(page: Page, fresh: str) -> None:
     page.goto(fresh)
     settle(page)

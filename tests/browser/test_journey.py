@@ -115,6 +115,7 @@ def test_a_plan_is_approved_on_a_phone(browser: Browser, address: str) -> None:
     page.context.close()
 
 
+@pytest.mark.gates
 def test_what_is_submitted_in_one_browser_appears_in_another_without_a_reload(browser: Browser, address: str) -> None:
     reviewer = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     reviewer.goto(f"{address}/review?play=reviewer")

@@ -47,6 +47,7 @@ def arrive(page: Page, court: Court, plan: int, who: str = "rita") -> None:
     settle(page)
 
 
+@pytest.mark.gates
 def test_a_sign_in_that_ends_while_a_remark_is_typed_loses_nothing_of_it(page: Page, court: Court) -> None:
     plan = court.scene.submitted(ADA).plan
     arrive(page, court, plan)
@@ -74,6 +75,7 @@ def test_a_sign_in_that_ends_while_a_remark_is_typed_loses_nothing_of_it(page: P
     assert [each.body for each in sheet.comments] == [REMARK]
 
 
+@pytest.mark.gates
 def test_what_is_typed_when_a_page_is_left_is_there_when_the_plan_is_opened_again(page: Page, court: Court) -> None:
     plan = court.scene.submitted(ADA).plan
     arrive(page, court, plan)

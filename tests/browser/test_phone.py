@@ -22,7 +22,6 @@ from tests.browser.test_heights import OF_ONE_JOB
 from tests.browser.test_journey import address
 from tests.browser.test_review import SERVE
 from tests.browser.test_screens import NOT_OURS, fits
-from tests.gates import of_all
 from tools.screenshots import BUNDLED, LINKS, THEMES, pages
 
 __all__ = ["address"]
@@ -88,7 +87,8 @@ def look(page: Page, path: str) -> None:
     assert [(path, each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found] == []
 
 
-@pytest.mark.parametrize("sample", of_all(BUNDLED, BUNDLED[:1]))
+@pytest.mark.gates
+@pytest.mark.parametrize("sample", BUNDLED)
 def test_axe_finds_nothing_on_a_phone_and_every_page_fits(page: Page, bundled: str, sample: str) -> None:
     for path in PAGES[sample]:
         page.emulate_media(color_scheme=THEMES[0])
@@ -99,11 +99,11 @@ def test_axe_finds_nothing_on_a_phone_and_every_page_fits(page: Page, bundled: s
         if path.partition("?")[0] == "":
             assert page.evaluate(SCATTERED) == []
         papers = [page.evaluate(PAPER)]
-        for theme in WALKED_THEMES[1:]:
+        for theme in THEMES[1:]:
             page.emulate_media(color_scheme=theme)
             look(page, path)
             papers.append(page.evaluate(PAPER))
-        assert len({*papers}) == len(WALKED_THEMES)
+        assert len({*papers}) == len(THEMES)
 
 
 def opened_whole(page: Page) -> None:

@@ -73,6 +73,7 @@ def approve_at_once(pages: Sequence[Page], court: Court, saved: SavedVersion) ->
         page.get_by_role("button", name=APPROVE).dispatch_event("click", timeout=30_000)
 
 
+@pytest.mark.gates
 def test_of_two_people_one_is_told_that_it_is_decided_and_of_two_that_are_asked_for_both_count(
     browser: Browser, court: Court
 ) -> None:

@@ -133,6 +133,7 @@ def test_the_page_can_be_used_with_the_keyboard_alone(page: Page, bundled: str) 
         assert any(name.startswith(control) for name in reached), f"{control}: Tab reached only {reached}"
 
 
+@pytest.mark.gates
 def test_two_sessions_with_different_filters_do_not_disturb_each_other(browser: Browser, bundled: str) -> None:
     one, other = (browser.new_context(viewport={"width": 1400, "height": 1000}).new_page() for _ in range(2))
     one.goto(f"{bundled}/compare?topic=orders&row=orders-1")

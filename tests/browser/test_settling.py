@@ -10,12 +10,12 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import WALKED_THEMES, choose, console, keep, settle
+from tests.browser.conftest import choose, console, keep, settle
 from tests.browser.oidc import provider
 from tests.browser.signing import sign_in, write_secrets
 from tests.browser.test_screens import accessible, fits
 from tests.console.test_draft_settling import SETTLE
-from tools.screenshots import Theme
+from tools.screenshots import THEMES, Theme
 
 OF = f"migration=orders-to-new&of={quote('checkpoint orders')}"
 
@@ -42,7 +42,8 @@ def shown(page: Page, name: str) -> None:
     keep(page, name)
 
 
-@pytest.mark.parametrize("theme", WALKED_THEMES)
+@pytest.mark.gates
+@pytest.mark.parametrize("theme", THEMES)
 def test_an_author_asks_decides_drafts_and_submits_and_the_clusters_page_shows_what_waits(
     browser: Browser, operated: str, theme: Theme
 ) -> None:

@@ -88,6 +88,7 @@ def test_a_person_signs_in_follows_a_link_and_signs_out(context: BrowserContext,
     expect(page.get_by_text("This console is for people who sign in.")).to_be_visible()
 
 
+@pytest.mark.gates
 def test_what_somebody_wanted_opens_once_and_for_nobody_else(
     browser: Browser, context: BrowserContext, guarded: Guarded
 ) -> None:

@@ -371,6 +371,7 @@ def test_a_cluster_that_answers_as_the_time_runs_out_does_not_abort_the_process(
     assert ran.returncode == 0, ran.stderr[-2000:]
 
 
+@pytest.mark.gates
 @pytest.mark.proof
 def test_a_coordinator_that_is_not_ready_yet_does_not_crash_the_process(tmp_path: Path) -> None:
     with secured_cluster(tmp_path) as fresh:

@@ -56,7 +56,8 @@ def both_ways(lab: Lab, wanted: Mapping[Both, Any], **how: Any) -> tuple[Any, An
     return tuple(find(*bootstraps, wanted, by_clients=way, salt=SALT, **how) for way in (True, False))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("window", of_all([64, 8], [8]))
+@pytest.mark.gates
+@pytest.mark.parametrize("window", [64, 8])
 def test_both_ways_of_reading_give_the_same_answers_about_the_sample(lab: Lab, logs: list[Both], window: int) -> None:
     wanted = {both: both.everywhere() for both in logs}
 
@@ -99,7 +100,8 @@ def test_both_ways_give_the_same_answers_about_generated_logs(lab: Lab) -> None:
 LIBRARIES = (pytest.param("0.0.1", id="another version"), pytest.param(PackageNotFoundError(), id="none"))
 
 
-@pytest.mark.parametrize("found", of_all(LIBRARIES, LIBRARIES[:1]))
+@pytest.mark.gates
+@pytest.mark.parametrize("found", LIBRARIES)
 def test_workers_without_our_librdkafka_leave_all_to_sparks_source_and_the_evidence_says_so(
     sample: Path, monkeypatch: pytest.MonkeyPatch, found: Exception | str
 ) -> None:

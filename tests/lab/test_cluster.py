@@ -46,6 +46,7 @@ def test_status_of_a_folder_without_lab_says_how_to_start_one(tmp_path: Path) ->
     assert "offsetwise lab up" in ran.stdout
 
 
+@pytest.mark.gates
 def test_down_ends_everything_and_up_goes_on_with_the_same_ports_and_data(own_lab: Lab) -> None:
     ports = own_lab.old_bootstrap, own_lab.new_bootstrap
     ran = CliRunner().invoke(app, ["down", "--dir", str(own_lab.directory)])

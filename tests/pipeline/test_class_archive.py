@@ -109,6 +109,7 @@ def test_the_first_process_leaves_a_child_that_keeps_the_classes_and_the_next_on
         assert MAPPED not in log.read_text(), harm.__name__
 
 
+@pytest.mark.gates
 @pytest.mark.proof
 def test_a_disk_that_fills_while_it_is_made_leaves_nothing_behind(cache: Path) -> None:
     archive = archive_for(find_java())
@@ -191,6 +192,7 @@ def test_an_archive_that_others_could_have_written_or_that_is_not_whole_is_not_m
     assert left == [], "it was made a moment ago"
 
 
+@pytest.mark.gates
 @pytest.mark.proof
 @pytest.mark.usefixtures("left")
 def test_a_cache_folder_that_cannot_be_one_is_left_alone(cache: Path) -> None:

@@ -22,10 +22,10 @@ for module in sorted(FOLDER.glob("walks_*.py")):
 
 
 def marks(row: Walk) -> Sequence[pytest.MarkDecorator]:
-    """Return the marks of a walk; what keeps the lab or Spark from starting moves nobody's job."""
+    """Return the marks of a walk; what keeps the lab, Spark or the console from starting moves nobody's job."""
     if not row.proof:
         return ()
-    starts = row.scope.startswith(("lab/", "pipeline/"))
+    starts = row.scope.startswith(("lab/", "pipeline/", "console/", "bundled."))
     return (pytest.mark.proof, pytest.mark.gates) if starts else (pytest.mark.proof,)
 
 

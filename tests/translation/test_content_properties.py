@@ -1,4 +1,4 @@
-"""Translation safety on generated logs: the gate of the reliability spec, at a twentieth unless told otherwise."""
+"""Translation safety on generated logs: the gate of the reliability spec, a part of it unless told otherwise."""
 
 from __future__ import annotations
 

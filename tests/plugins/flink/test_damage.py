@@ -5,7 +5,7 @@
 - Every offset given stands in the file as it is now, under its topic and partition.
 - None that stood there is missing, unless an error or a problem says so.
 
-`OFFSETWISE_GATES=full` runs the gate of 100,000 mutants; else a twentieth of it. `OFFSETWISE_SEED` repeats a run.
+`OFFSETWISE_GATES=full` runs the gate of 100,000 mutants; else a part of it. `OFFSETWISE_SEED` repeats a run.
 """
 
 from __future__ import annotations

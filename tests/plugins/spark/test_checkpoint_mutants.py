@@ -6,7 +6,7 @@ What can honestly be promised of a damaged file:
 - Without one, a changed digit is a valid other number. Then every offset given must stand in the file as it is now,
   under its partition, and none that stands there may be missing, unless a problem says so.
 
-`OFFSETWISE_GATES=full` runs the gate of 100,000 mutants; else a twentieth of it. `OFFSETWISE_SEED` repeats a run.
+`OFFSETWISE_GATES=full` runs the gate of 100,000 mutants; else a part of it. `OFFSETWISE_SEED` repeats a run.
 """
 
 from __future__ import annotations

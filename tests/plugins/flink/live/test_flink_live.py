@@ -225,7 +225,7 @@ def once(wanted: list[int]) -> Counter[tuple[str, int]]:
     return Counter((key, nth) for key, count in keys.items() for nth in range(1, count + 1))
 
 
-@flinks(OLDEST, NEWEST)
+@flinks(*TRIED)
 def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_exactly_once(
     stopped: Stopped, applied: Drafted
 ) -> None:
@@ -257,6 +257,7 @@ def test_a_job_goes_on_from_an_edited_savepoint_and_its_sink_holds_every_record_
     assert move.verify("--checkpoint", str(move.checkpoint))[::2] == (1, False), "the old one tells nothing of the job"
 
 
+@pytest.mark.gates
 @flinks(*TRIED)
 def test_the_same_job_restored_unedited_does_exactly_the_damage_that_is_predicted(
     stopped: Stopped, applied: Drafted
@@ -440,13 +441,13 @@ def decisions(seen: Mapping[str, Any], *, held: bool) -> set[str]:
 
 EACH: Final = ((OLDEST, None), (NEWEST, "POOLING"), (WITH_STRATEGIES, "INCREMENTING"))
 """Each version and each strategy."""
-SETTLED: Final = of_all(EACH, EACH[1:2])
 
 
+@pytest.mark.gates
 @pytest.mark.parametrize(
     ("jobs", "strategy"),
-    SETTLED,
-    ids=[f"flink-{flink.version}, {strategy}" for flink, strategy in SETTLED],
+    EACH,
+    ids=[f"flink-{flink.version}, {strategy}" for flink, strategy in EACH],
     indirect=["jobs"],
     scope="module",
 )

@@ -38,6 +38,7 @@ def moved_by(version: str, lab: Lab, folder: Path) -> dict[str, Any]:
     return body
 
 
+@pytest.mark.gates
 @pytest.mark.parametrize(
     "version",
     [pytest.param(version, marks=[] if version == INSTALLED else [pytest.mark.gates]) for version in SPARKS],
