@@ -101,11 +101,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mark(items)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Report every test under its own id, without its group, which xdist's workers still need in it."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+class Reports:
+    """What the process that the others report to makes of a test."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Report every test under its own id, without its group, and a failure at once, not after half an hour."""
         report.nodeid = without_group(report.nodeid)
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.ensure_newline()
+            terminal.line(f"{report.nodeid} failed:")
+            terminal.line(report.longreprtext)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have one process report; xdist's workers still need the groups in the ids."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Reports(config))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
