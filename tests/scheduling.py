@@ -19,11 +19,13 @@ SECOND_LAB: Final = "second-lab"
 _ON_SECOND_LAB: Final = frozenset(
     {
         "test_approval_live",
+        "test_end_to_end",
         "test_flink_live",
         "test_leading_away_live",
         "test_lying_brokers",
         "test_lying_to_writers",
         "test_other_tools",
+        "test_plugin",
         "test_spark_repairs_live",
         "test_windows_live",
     }
