@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,13 @@ class Ran:
         """Return the one document of a command called with --json, held against its schema."""
         assert self.code == 0, self.err
         body: dict[str, Any] = json.loads(self.out)
-        jsonschema.validate(body, files.schema(body["format"].removeprefix("offsetwise/")))
+        _schema(body["format"].removeprefix("offsetwise/")).validate(body)
         return body
+
+
+@cache
+def _schema(kind: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(files.schema(kind))
 
 
 def call(*arguments: str | Path, width: int = 80) -> Ran:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from offsetwise.lab import Lab
-from tests import quick_spark
+from tests import quick_libraries, quick_spark
 from tests.figures import machine, write_figures
 from tests.plugins.kinesis.live.servers import dynamodb_local, kinesalite, kinesis_mock
 from tests.scheduling import mark, without_group
@@ -90,9 +90,11 @@ def pytest_collection(session: pytest.Session) -> None:  # noqa: ARG001
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001
-    """Look for garbage among what tests leave, not among what was collected."""
+    """Look for garbage among what tests leave, not among what was collected, and seldom: most of it goes by itself."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
     gc.enable()
+    quick_libraries.use()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import unwrap
 from pathlib import Path
 
 import pytest
 
+from offsetwise.store import database
 from offsetwise.store.store import Store, open_store
 from tests.store.postgres import PASSWORD_VARIABLE, Server
+
+
+@pytest.fixture(autouse=True)
+def _migrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every store migrated here, where that is tested: see `tests/quick_libraries.py`."""
+    monkeypatch.setattr(database, "_make_file", unwrap(database._make_file))
 
 
 @pytest.fixture(scope="session")

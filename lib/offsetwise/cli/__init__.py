@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from functools import cache
 from io import TextIOWrapper
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import typer
 
@@ -67,7 +68,7 @@ def main() -> None:
     as_json = "--json" in sys.argv[1:]
     _take_any_name(as_json=as_json)
     try:
-        code = app(standalone_mode=False)
+        code = _parser()(standalone_mode=False)
     except OffsetwiseError as error:
         code = errors.report(error, as_json=as_json)
     except USAGE_ERROR as error:
@@ -82,6 +83,12 @@ def main() -> None:
         say("Stopped before the end.")
         code = 1
     raise SystemExit(code or 0)
+
+
+@cache
+def _parser() -> Any:
+    """Build the parser of all commands, once: that takes as long as many a command."""
+    return typer.main.get_command(app)
 
 
 def _take_any_name(*, as_json: bool) -> None:
