@@ -124,7 +124,7 @@ def audit(out: Console, broken: str | None, row: int, hash_: str, at_ms: int | N
 
 def _unread(source: CheckpointSource) -> str:
     """Show the line of a source that is not read, in a form that cannot be taken for a position."""
-    return "no offset yet" if source.raw is None else f"not read; its line says: {safe(source.raw)}"
+    return "no offset that is read" if source.raw is None else f"not read; its line says: {safe(source.raw)}"
 
 
 def _described(read: Checkpoint, now_ms: int) -> str:

@@ -27,7 +27,7 @@ from tests.integration.moving import GONE, Move, Orders, create, key_of, moved, 
 from tests.integration.test_settling_live import end_elsewhere
 from tests.integration.topics import START_MS
 from tests.lab.reading import read_log
-from tests.plugins.flink.live.dynamic_job import DynamicJob
+from tests.plugins.flink.live.java_job import DYNAMIC, HYBRID, JavaJob
 from tests.plugins.flink.live.lost_splits import changed, dropping, forgotten, handed_back
 from tests.plugins.positions.live.test_positions_live import moved as moved_in_a_file
 
@@ -820,9 +820,9 @@ def test_a_source_of_several_clusters_goes_on_from_an_edited_savepoint_with_ever
     create(lab.new_bootstrap, elsewhere)
     others = [f"other-{each}" for each in range(20)]
     _put(lab.new_bootstrap, elsewhere, others[:10])
-    job = DynamicJob.compiled(jobs.flink, tmp_path, f"dynamic-{version}")
-    east = {"east": (elsewhere, lab.new_bootstrap)}
-    begun = job.start({WEST: (TOPIC, lab.old_bootstrap), **east})
+    job = JavaJob.compiled(DYNAMIC, jobs.flink, tmp_path, f"dynamic-{version}")
+    east = f"east={elsewhere}@{lab.new_bootstrap}"
+    begun = job.start(f"{WEST}={TOPIC}@{lab.old_bootstrap}", east)
     job.until(begun, len(serials(orders)) + 10)
     savepoint = jobs.flink.stop(begun, tmp_path / "savepoints")
     arrive(orders, FEW)
@@ -836,8 +836,38 @@ def test_a_source_of_several_clusters_goes_on_from_an_edited_savepoint_with_ever
     move.apply("--output", str(move.copy), "--execute")
     assert move.verify() == (0, {"CONFIRMED"}, False)
 
-    again = job.start({WEST: (TOPIC, lab.new_bootstrap), **east}, move.copy)
+    again = job.start(f"{WEST}={TOPIC}@{lab.new_bootstrap}", east, state=move.copy)
     wanted = Counter([*others, *(str(serial) for serial in serials(orders))])
+    job.until(again, wanted.total())
+    own = jobs.flink.stop(again, move.folder / "checkpoints")
+    assert Counter(job.read()) == wanted, "every record once"
+    assert move.verify("--checkpoint", str(own)) == (0, {"MOVED_ON"}, True)
+
+
+@flinks(*TRIED)
+def test_a_hybrid_source_that_reads_its_topic_goes_on_from_an_edited_savepoint_with_every_record_once(
+    jobs: Jobs, orders: Orders, tmp_path: Path
+) -> None:
+    lab, version = orders.lab, jobs.flink.distribution.version
+    folder = tmp_path / "before"
+    folder.mkdir()
+    lines = [f"line-{each}" for each in range(20)]
+    (folder / "lines.txt").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    job = JavaJob.compiled(HYBRID, jobs.flink, tmp_path, f"hybrid-{version}")
+    begun = job.start(folder.as_uri(), f"{TOPIC}@{lab.old_bootstrap}")
+    job.until(begun, len(serials(orders)) + len(lines))
+    savepoint = jobs.flink.stop(begun, tmp_path / "savepoints")
+    arrive(orders, FEW)
+
+    move = moved(lab, savepoint, tmp_path / "move")
+    assert {row["exactness"] for row in move.compare()["partitions"]} == {"EXACT"}
+    move.draft("flink-savepoint")
+    move.sign()
+    move.apply("--output", str(move.copy), "--execute")
+    assert move.verify() == (0, {"CONFIRMED"}, False)
+
+    again = job.start(folder.as_uri(), f"{TOPIC}@{lab.new_bootstrap}", state=move.copy)
+    wanted = Counter([*lines, *(str(serial) for serial in serials(orders))])
     job.until(again, wanted.total())
     own = jobs.flink.stop(again, move.folder / "checkpoints")
     assert Counter(job.read()) == wanted, "every record once"

@@ -32,6 +32,7 @@ from offsetwise.plugins.flink.engine.source import (
     READER_STATE,
     TAKE_ANOTHER,
     SourceState,
+    is_hybrid,
     read_source,
 )
 from offsetwise.plugins.flink.engine.transactions import COMMITTER_STATE, WRITER_STATE, SinkElements, Sinks, read_sinks
@@ -110,9 +111,9 @@ def read_from(
     opened = Opened.of(folder, data, metadata, elsewhere)
     sinks = _sinks(metadata, opened)
     written_ms = _written_ms(entries)
-    sources, problems = _sources(metadata, opened, uids, written_ms)
+    sources, problems, hybrid = _sources(metadata, opened, uids, written_ms)
     saved = _saved(metadata, opened, folder.uri.rstrip("/").rpartition("/")[2], around, written_ms)
-    operators = _named(operators_of(metadata, sinks.prefixes), uids)
+    operators = _named(operators_of(metadata, sinks.prefixes, hybrid), uids)
     details = FlinkDetails(
         saved=saved, operators=operators, transactions=sinks.transactions, pooled_prefixes=sinks.pooled
     )
@@ -196,10 +197,11 @@ def _shown(folder: FolderReader) -> str:
 
 def _sources(
     metadata: Metadata, opened: Opened, uids: Sequence[str], written_ms: int | None
-) -> tuple[tuple[CheckpointSource, ...], list[Problem]]:
+) -> tuple[tuple[CheckpointSource, ...], list[Problem], set[str]]:
     uid_by_hash = dict(zip(map(operator_id, uids), uids, strict=True))
     sources: list[CheckpointSource] = []
     problems: list[Problem] = []
+    hybrid: set[str] = set()
     for entry in metadata.operators:
         names = _state_names(entry)
         for name in (READER_STATE, LEGACY_STATE, LEGACY_SHARDS):
@@ -222,7 +224,8 @@ def _sources(
             if name in names or source.kind != "other":
                 sources.append(source)
                 problems += source_problems
-    return tuple(sources), problems
+                hybrid.update([entry.id] if is_hybrid(retained) else ())
+    return tuple(sources), problems, hybrid
 
 
 def _shards(retained: SourceState) -> tuple[CheckpointSource, list[Problem]] | None:

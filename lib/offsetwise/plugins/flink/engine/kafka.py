@@ -2,7 +2,9 @@
 
 Formats: `KafkaPartitionSplitSerializer`, `KafkaSourceEnumStateSerializer`, `DynamicKafkaSourceSplitSerializer`,
 `KafkaWriterStateSerializer` and `KafkaCommittableSerializer` of flink-connector-kafka up to 5.0; the legacy consumer's
-`KafkaTopicPartition` as Kryo 2.24 writes it.
+`KafkaTopicPartition` as Kryo 2.24 writes it. A HybridSource that has come to its KafkaSource keeps the state of that
+inside its own: `HybridSourceSplitSerializer` and `HybridSourceEnumeratorStateSerializer` of flink-connector-base up to
+2.2.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from offsetwise.plugins.flink.engine.binary import Cursor
+from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
 from offsetwise.position import TopicPartition
 
 NO_STOP: Final = -(2**63)
@@ -27,6 +29,8 @@ LEGACY_MARKERS: Final = {
     -915623761773: "committed",
 }
 SPLIT_VERSION: Final = 0
+HYBRID_VERSION: Final = 0
+"""Of the enumerator of a HybridSource."""
 DYNAMIC_VERSIONS: Final = (1, 2)
 ASSIGNED: Final = 0
 LAST_ENUMERATOR_VERSION: Final = 3
@@ -49,6 +53,8 @@ class Split(NamedTuple):
     """Where it begins in its file."""
     retained: bool = False
     """Whether it is kept for a cluster that a DynamicKafkaSource no longer reads."""
+    hybrid: int | None = None
+    """The number of its KafkaSource in a HybridSource."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -59,17 +65,24 @@ class Split(NamedTuple):
 class Enumerator:
     version: int
     splits: tuple[Split, ...]
+    size_ats: tuple[int, ...]
+    """Where the lengths around its bytes are, in its data: the outermost first."""
+    hybrid: int | None = None
+    """The number of its KafkaSource in a HybridSource."""
 
 
 def read_split(cursor: Cursor) -> Split:
     """Parse one element of `SourceReaderState`, strictly: other sources use the same name.
 
     Raises:
-        DamagedError: It is not a split of a KafkaSource or a DynamicKafkaSource.
+        DamagedError: It is not a split of a KafkaSource or a DynamicKafkaSource, nor of a HybridSource that reads one.
     """
     byte_offset = cursor.byte_offset
     version = _versioned(cursor, "a split")
     if version == SPLIT_VERSION:
+        # A topic has a name, so its length is not 0; a HybridSource has fewer than 65,536 sources.
+        if cursor.remaining >= 2 and not any(cursor.data[cursor.at : cursor.at + 2]):
+            return _hybrid_split(cursor, byte_offset)
         return _split(cursor, byte_offset)
     if version not in DYNAMIC_VERSIONS:
         raise cursor.damaged(f"expected a split of version 0 to 2, found version {version:,}")
@@ -80,6 +93,20 @@ def read_split(cursor: Cursor) -> Split:
     if cursor.int32("the version of a split") != SPLIT_VERSION:
         raise cursor.damaged("expected a Kafka split of version 0, found another version")
     return _split(cursor, byte_offset)._replace(cluster=cluster, retained=retained)
+
+
+def _hybrid_split(cursor: Cursor, byte_offset: int) -> Split:
+    number = cursor.int32("the number of a source")
+    name = cursor.text("the id of a split")
+    if cursor.int32("the version of a split") != SPLIT_VERSION:
+        raise cursor.damaged("expected a Kafka split of version 0, found another version")
+    size = cursor.int32("the length of a split")
+    if size != cursor.remaining:
+        raise cursor.damaged(f"expected a split of {cursor.remaining:,} bytes, found the length {size:,}")
+    split = _split(cursor, byte_offset)
+    if name != str(split.topic_partition):
+        raise cursor.damaged(f"expected a split with the id {split.topic_partition}, found another id")
+    return split._replace(hybrid=number)
 
 
 def _versioned(cursor: Cursor, what: str) -> int:
@@ -127,13 +154,30 @@ def _partition(cursor: Cursor) -> int:
 
 
 def read_enumerator(cursor: Cursor) -> Enumerator:
-    """Parse the state of a KafkaSource's coordinator, versions 0 to 3.
+    """Parse the state of a KafkaSource's coordinator, versions 0 to 3, also inside that of a HybridSource.
 
     Raises:
         DamagedError: It is of another source, or damaged.
     """
+    begun = cursor.at
     version, inner = coordinator_body(cursor, lowest=0, highest=LAST_ENUMERATOR_VERSION)
-    return Enumerator(version, read_listed(version, inner))
+    if version == HYBRID_VERSION and (hybrid := _hybrid_enumerator(inner, begun + 8)) is not None:
+        return hybrid
+    return Enumerator(version, read_listed(version, inner), (begun + 8,))
+
+
+def _hybrid_enumerator(cursor: Cursor, size_at: int) -> Enumerator | None:
+    """Parse the state of a HybridSource's enumerator; None if it is not one, or not of a KafkaSource."""
+    outside = Cursor(cursor.data, cursor.at, cursor.end, base=cursor.base)
+    try:
+        number = outside.int32("the number of a source")
+        version = outside.int32("the version of an enumerator")
+        inner_at = outside.at
+        if outside.int32("bytes of an enumerator") != outside.remaining or not 0 <= version <= LAST_ENUMERATOR_VERSION:
+            return None
+        return Enumerator(version, read_listed(version, outside), (size_at, inner_at), number)
+    except DamagedError:
+        return None
 
 
 def coordinator_body(cursor: Cursor, *, lowest: int, highest: int) -> tuple[int, Cursor]:

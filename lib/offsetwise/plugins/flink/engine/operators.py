@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from offsetwise.plugins.flink.engine.binary import DamagedError
@@ -11,12 +11,13 @@ from offsetwise.plugins.flink.engine.metadata import Metadata, OperatorEntry, Op
 MODES: Final = ("split", "union", "broadcast")
 
 
-def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Operator, ...]:
+def operators_of(metadata: Metadata, prefixes: Mapping[str, str], hybrid: Collection[str]) -> tuple[Operator, ...]:
     """Return the operators, in the file's order.
 
     Args:
         metadata: The parsed file.
         prefixes: The prefix of transactional ids, by operator.
+        hybrid: The operators of HybridSources that read Kafka.
     """
     return tuple(
         Operator(
@@ -26,14 +27,14 @@ def operators_of(metadata: Metadata, prefixes: Mapping[str, str]) -> tuple[Opera
             parallelism=entry.parallelism,
             max_parallelism=entry.max_parallelism,
             finished=entry.finished or (bool(entry.subtasks) and all(subtask.finished for subtask in entry.subtasks)),
-            states=states_of(entry),
+            states=states_of(entry, hybrid=entry.id in hybrid),
             transactional_id_prefix=prefixes.get(entry.id),
         )
         for entry in metadata.operators
     )
 
 
-def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
+def states_of(entry: OperatorEntry, *, hybrid: bool = False) -> tuple[OperatorState, ...]:
     states = [*_named(entry, raw=False), *_named(entry, raw=True)]
     keyed = [subtask for subtask in entry.subtasks if subtask.keyed_kinds]
     if keyed:
@@ -49,7 +50,7 @@ def states_of(entry: OperatorEntry) -> tuple[OperatorState, ...]:
     if entry.coordinator is not None:
         states.append(
             OperatorState(
-                name="coordinator",
+                name="coordinator of a HybridSource" if hybrid else "coordinator",
                 kind="coordinator",
                 elements=None,
                 size_bytes=entry.coordinator.size,

@@ -92,9 +92,15 @@ def _enumerator(coordinator: Cursor | None) -> Enumerator | DamagedError | None:
     if coordinator is None:
         return None
     try:
-        return read_enumerator(coordinator)
+        return read_enumerator(Cursor(coordinator.data, coordinator.at, coordinator.end, base=coordinator.base))
     except DamagedError as error:
         return error
+
+
+def is_hybrid(retained: SourceState) -> bool:
+    """Return whether it is the state of a HybridSource that reads a KafkaSource."""
+    enumerator = _enumerator(retained.coordinator)
+    return isinstance(enumerator, Enumerator) and enumerator.hybrid is not None
 
 
 def _kafka(
@@ -107,6 +113,8 @@ def _kafka(
     if isinstance(enumerator, DamagedError):
         problems.append(damaged(f"The coordinator of {retained.label} cannot be read: {enumerator}."))
         enumerator = None
+    if len({split.hybrid for split in splits} | ({enumerator.hybrid} if enumerator is not None else set())) > 1:
+        problems.append(damaged(f"{retained.label} keeps the state of several sources: which one it reads is unknown."))
     splits_by_partition, twice = _once(retained, splits, problems)
     waiting: list[Split] = []
     unread: list[TopicPartition] = []

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from offsetwise.model import TopicPartition
 from offsetwise.plugins.flink.engine.binary import Cursor, DamagedError
-from offsetwise.plugins.flink.engine.kafka import Split, read_enumerator, read_legacy, read_split
+from offsetwise.plugins.flink.engine.kafka import SPLIT_VERSION, Split, read_enumerator, read_legacy, read_split
 from offsetwise.plugins.flink.engine.snappy import PLAIN, STREAM_HEADER, masked_crc32c, uncompress_stream
 from offsetwise.plugins.flink.targets.spec import KEEP_NAME, WRITE_ELSEWHERE
 from offsetwise.targets.moves import Move
@@ -26,6 +26,8 @@ Moves = Mapping[TopicPartition, Move]
 
 _WRAPPED: Final = 12
 """The outer length, the version and the inner length before a split."""
+_AFTER_NAME: Final = 2 + 4 + 8 + 8
+"""Bytes of a split besides the topic: its length, the partition, where to start and where to stop."""
 _FULL_SPLITS: Final = frozenset({0, 3})
 """Versions of enumerators that contain offsets, each split prefixed with its length."""
 _DISCOVERY_KNOWN: Final = frozenset({2, 3})
@@ -91,8 +93,25 @@ def kafka_element(plain: bytes, moves: Moves, *, legacy: bool) -> tuple[TopicPar
 def _split(element: bytes, split: Split, moves: Moves) -> bytes:
     if split.cluster is not None:
         raise NotEditableError("a split of a DynamicKafkaSource, which names its cluster")
-    body = edited_split(element[_WRAPPED:], split, moves)
+    head = _WRAPPED if split.hybrid is None else len(element) - len(split.topic) - _AFTER_NAME
+    body = edited_split(element[head:], split, moves)
+    if split.hybrid is not None:
+        body = _in_hybrid(split, moves, body)
     return (len(body) + 8).to_bytes(4, "big") + element[4:8] + len(body).to_bytes(4, "big") + body
+
+
+def _in_hybrid(split: Split, moves: Moves, body: bytes) -> bytes:
+    """Return the split of a HybridSource around one of its KafkaSource."""
+    move = _move(split, moves)
+    name = str(move.new_topic_partition).encode("ascii")
+    return b"".join(
+        (
+            (split.hybrid or 0).to_bytes(4, "big"),
+            len(name).to_bytes(2, "big") + name,
+            SPLIT_VERSION.to_bytes(4, "big"),
+            len(body).to_bytes(4, "big") + body,
+        )
+    )
 
 
 def edited_split(body: bytes, split: Split, moves: Moves) -> bytes:
@@ -162,10 +181,9 @@ def enumerator_pieces(cursor: Cursor, moves: Moves) -> list[Piece]:
         DamagedError: It is the state of another source.
         NotEditableError: An unassigned split has another offset than planned, or none that could be changed.
     """
-    begun = cursor.at
-    enumerator = read_enumerator(Cursor(cursor.data, begun, cursor.end))
+    enumerator = read_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
     results = listed_pieces(cursor.data, enumerator.version, enumerator.splits, moves)
-    return [*results, *resized(cursor.data, begun + 8, results)]
+    return [*results, *(piece for at in enumerator.size_ats for piece in resized(cursor.data, at, results))]
 
 
 def resized(data: bytes, at: int, pieces: Sequence[Piece]) -> list[Piece]:
@@ -217,7 +235,7 @@ def begins_new_at_earliest(cursor: Cursor | None) -> bool:
         enumerator = read_enumerator(Cursor(cursor.data, cursor.at, cursor.end))
     except DamagedError:
         return False
-    size_at = cursor.at + 8
+    size_at = enumerator.size_ats[-1]
     end = size_at + 4 + int.from_bytes(cursor.data[size_at : size_at + 4], "big")
     return enumerator.version in _DISCOVERY_KNOWN and cursor.data[end - 1] == 1
 
