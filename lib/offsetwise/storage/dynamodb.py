@@ -9,6 +9,7 @@ This module needs the standard library only, because it is shipped to Spark's wo
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -88,7 +89,7 @@ def text_of(item: Item, name: str, kind: str = "S") -> str | None:
         return None
     value = results.get(kind)
     if not isinstance(value, str):
-        raise ValueError(f"expected {name} of type {kind}, found type {', '.join(results) or 'none'}")
+        raise ValueError(_other(name, kind, "a text in quotes", results))
     return value
 
 
@@ -103,8 +104,14 @@ def texts_of(item: Item, name: str) -> tuple[str, ...]:
         return ()
     value = results.get("SS")
     if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"expected {name} of type SS, found type {', '.join(results) or 'none'}")
+        raise ValueError(_other(name, "SS", "a list of texts", results))
     return tuple(sorted(value))
+
+
+def _other(name: str, kind: str, form: str, results: Mapping[str, Any]) -> str:
+    if kind in results:
+        return f"expected {name} of type {kind} as {form}, found {json.dumps(results[kind])[:60]}"
+    return f"expected {name} of type {kind}, found type {', '.join(results) or 'none'}"
 
 
 def tables_at(uri: str, *, roots: Sequence[str] | None = None) -> tuple[Table, ...]:

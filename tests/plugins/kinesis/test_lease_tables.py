@@ -45,6 +45,7 @@ def read(folder: Path, items: list[dict[str, Any]]) -> Checkpoint:
         ({"checkpoint": {"S": "LATEST"}, "checkpointSubSequenceNumber": {"N": "3"}}, "0 beside LATEST, found 3"),
         ({"startingHashKey": {"S": "-5"}}, "a decimal of 128 bits"),
         ({"endingHashKey": None}, "a first hash key up to the last one"),
+        ({"leaseCounter": {"N": 5}}, "expected leaseCounter of type N as a text in quotes, found 5"),
         ({"leaseCounter": {"N": "many"}}, "expected a leaseCounter"),
         ({"leaseKey": {"S": "a b"}}, "expected the id of a shard as leaseKey"),
     ],
