@@ -31,6 +31,7 @@ from offsetwise.errors import ClusterUnreachableError
 from offsetwise.model import MAX_TIME_MS, LogWriter
 from offsetwise.plugins.kafka.stream.batches import Fetched, headers
 from offsetwise.plugins.kafka.stream.client import Deadline
+from offsetwise.plugins.kafka.stream.nulls import is_whole
 from offsetwise.position import TopicPartition
 from offsetwise.transactions.observed import (
     Answer,
@@ -202,7 +203,7 @@ class Wire:
         while answer is None:
             try:
                 answer = self._client.list_group_offsets(group).get(group, {})
-            except errors.KafkaError as error:
+            except (errors.KafkaError, TypeError) as error:  # a TypeError: it has met a null (`nulls`)
                 if getattr(error, "errno", None) not in AGAIN or not self.may_go_on():
                     return None
         return {
@@ -304,7 +305,7 @@ class Wire:
         return results
 
     def _ask(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """Send a request to each of some brokers concurrently; None for a broker that did not answer.
+        """Send a request to each of some brokers concurrently; None for a broker without an answer that can be read.
 
         Raises:
             UnsupportedBrokerError: A broker does not support it.
@@ -334,7 +335,7 @@ class Wire:
             answered: dict[int, Any] = self.manager.run(sent)
         except errors.UnsupportedVersionError as error:
             raise UnsupportedBrokerError(str(error)) from error
-        return answered
+        return {node: None if answer is None or not is_whole(answer) else answer for node, answer in answered.items()}
 
     def may_go_on(self) -> bool:
         """Wait a moment before a retry; return False once the deadline has passed."""
