@@ -42,6 +42,7 @@ def test_the_bar_names_migration_job_and_clusters_whole_above_the_title(page: Pa
         expect(page.get_by_test_id("stSidebar").get_by_role("combobox")).to_have_count(0)
 
 
+@pytest.mark.gates
 def test_a_job_stays_chosen_on_the_way_over_pages_that_show_none(page: Page, bundled: str) -> None:
     page.goto(f"{bundled}/compare")
     settle(page)

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import SCREENSHOTS, Serve, keep, settle, whole
 from tests.browser.test_phone import DESKTOP, HEIGHT, WIDTH, look
 from tests.browser.test_screens import accessible, fits, in_each_theme, opened
-from tests.gates import of_all
 
 PAGE = "cutover?migration=orders-to-new"
 PATIENCE_MS = 60_000
@@ -60,7 +59,8 @@ COUNTS: Final = (
 )
 
 
-@pytest.mark.parametrize(("scenario", "answer", "lanes"), of_all(COUNTS, COUNTS[:1]))
+@pytest.mark.gates
+@pytest.mark.parametrize(("scenario", "answer", "lanes"), COUNTS)
 def test_two_jobs_and_ten_thousand_are_as_clear_as_two_hundred(
     page: Page, serve: Serve, scenario: str, answer: str, lanes: int
 ) -> None:

@@ -118,6 +118,7 @@ def test_what_was_approved_is_downloaded_and_the_command_line_judges_exactly_tha
     assert changed.code == 4, changed.err
 
 
+@pytest.mark.gates
 def test_a_plan_goes_in_a_bundle_to_a_console_that_reaches_no_cluster(browser: Browser, tmp_path: Path) -> None:
     with console(*SERVE, log=tmp_path / "log") as address:
         page = playing(browser, address, "Ada")

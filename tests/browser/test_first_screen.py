@@ -56,6 +56,7 @@ def test_both_rulers_and_their_sentence_stand_on_the_first_screen(page: Page, bu
             expect(chart).to_contain_text(drawn)
 
 
+@pytest.mark.gates
 def test_a_click_on_any_cell_opens_its_row_on_the_pages_of_a_plan(page: Page, tmp_path: Path) -> None:
     with console(*SERVE, log=tmp_path / "log") as address:
         for path, name in CHOSEN.items():

@@ -28,6 +28,7 @@ def page(page: Page) -> Page:
     return page
 
 
+@pytest.mark.gates
 def test_1050_and_950_stand_on_one_row_flagged_and_its_evidence_opens(page: Page, bundled: str) -> None:
     page.goto(bundled)
     settle(page)

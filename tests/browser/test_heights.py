@@ -82,7 +82,7 @@ def test_no_page_of_a_sample_is_longer_than_two_and_a_half_screens_and_nothing_i
     assert {path: height for path, height in heights.items() if height > SCREENS} == {}
 
 
-@pytest.mark.parametrize("path", GRIDS)
+@pytest.mark.parametrize("path", of_all([*GRIDS], ["compare"]))
 def test_what_a_row_opens_stands_beside_its_table_on_one_screen(page: Page, bundled: str, path: str) -> None:
     described, heading = GRIDS[path]
     page.goto(f"{bundled}/{path}")

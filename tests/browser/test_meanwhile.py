@@ -106,6 +106,7 @@ def test_a_stale_window_approves_nothing_and_says_what_took_the_place(page: Page
     assert court.sheet(saved).row.state is State.APPROVED
 
 
+@pytest.mark.gates
 def test_a_plan_that_is_withdrawn_while_it_is_read_says_so_beside_the_buttons(page: Page, court: Court) -> None:
     saved = court.scene.submitted(ADA)
     arrive(page, court, saved.plan)

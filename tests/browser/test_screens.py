@@ -50,7 +50,7 @@ CROWDED = """() => [...document.querySelectorAll('.js-plotly-plot .textpoint')].
     at && one.getBoundingClientRect().top < all[at - 1].getBoundingClientRect().bottom - 1
 ).map(one => one.textContent)"""
 """Words beside a bar that lie on those of the bar above."""
-LOOKED_AT = [*pages(), "help?code=LOSS_INSIDE_LOG", "help?about=Clusters+and+ACLs"]
+LOOKED_AT = of_all([*pages(), "help?code=LOSS_INSIDE_LOG", "help?about=Clusters+and+ACLs"], pages())
 
 
 def in_each_theme(page: Page) -> Iterator[Theme]:
@@ -130,6 +130,7 @@ MANY_JOBS: Mapping[str, tuple[str, str]] = {
 """Where twenty jobs, their set of plans, and ten thousand checkpoints are seen, and what is said there."""
 
 
+@pytest.mark.gates
 def test_many_jobs_their_set_of_plans_and_ten_thousand_checkpoints_fit_a_window_and_a_phone(
     page: Page, serve: Serve
 ) -> None:

@@ -15,6 +15,7 @@ from offsetwise.wording import brief
 from tests.browser.conftest import settle
 from tests.browser.test_confirmations import BAR
 from tests.browser.test_journey import address
+from tests.gates import of_all
 from tools.screenshots import LINKS
 
 __all__ = ["address"]
@@ -36,10 +37,11 @@ def inked(table: Locator, rows: int) -> list[int]:
     return found
 
 
+TABLES = [("lag", 8), ("compare", 8), ("draft", 8), (f"compare?{LINKS['kinesis']}", 3)]
+
+
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize(
-    ("path", "rows"), [("lag", 8), ("compare", 8), ("draft", 8), (f"compare?{LINKS['kinesis']}", 3)]
-)
+@pytest.mark.parametrize(("path", "rows"), of_all(TABLES, TABLES[:2]))
 def test_the_edge_of_a_table_cuts_no_number(page: Page, bundled: str, path: str, rows: int, size: ViewportSize) -> None:
     page.set_viewport_size(size)
     page.goto(f"{bundled}/{path}")

@@ -50,6 +50,7 @@ def _copy(old: Path, new: Path) -> None:
     (new / "meta.properties").write_text(name.sub(kept[0], text), encoding="utf-8")
 
 
+@pytest.mark.gates
 def test_a_link_that_keeps_ids_and_offsets_is_held_to_the_end_of_the_logs(own_lab: Lab, tmp_path: Path) -> None:
     job = Job(own_lab, "etl", tmp_path)
     job.write_migration(link="preserving")

@@ -67,6 +67,7 @@ def test_both_ways_of_reading_give_the_same_answers_about_the_sample(lab: Lab, l
     assert by_clients == by_source
 
 
+@pytest.mark.gates
 def test_both_ways_give_the_same_answers_to_a_job_that_reads_committed_records(
     lab: Lab, committed: dict[Both, Both]
 ) -> None:

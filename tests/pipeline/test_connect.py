@@ -184,6 +184,7 @@ def test_records_are_read_through_a_connect_server(client: Executor, server: str
     assert [row["content"] for row in rows] == [content_hash(SALT, *sent(row)) for row in rows]
 
 
+@pytest.mark.gates
 def test_a_job_on_the_server_is_stopped_by_a_stop_that_comes_before_it_began(
     client: Executor, server: str, tmp_path: Path
 ) -> None:
@@ -224,6 +225,7 @@ def test_a_file_system_library_that_the_servers_workers_lack_is_named(client: Ex
         client.submit(ship_for, SparkSettings(remote=server), "abfs://container/checkpoints").result()
 
 
+@pytest.mark.gates
 def test_workers_without_arrow_are_named_before_anything_is_read(client: Executor, tmp_path: Path) -> None:
     venv.create(tmp_path, with_pip=False)
     bare = str(tmp_path / "bin" / "python")

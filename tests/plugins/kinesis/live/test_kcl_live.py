@@ -157,6 +157,7 @@ def test_a_new_application_goes_on_from_the_leases_of_a_table_that_the_plan_crea
     assert new.rows().keys() == old.rows().keys()
 
 
+@pytest.mark.gates
 @pytest.mark.parametrize("version", of_all(KCL, KCL[-1:]))
 def test_an_application_goes_on_on_another_stream_of_three_shards(
     version: str, kinesis_mock: Server, dynamodb_local: Server, tmp_path: Path

@@ -22,6 +22,7 @@ from offsetwise.engines.checkpoint import read_checkpoint
 from offsetwise.lab import Lab
 from offsetwise.pipeline.session import open_session
 from tests.commands import run
+from tests.gates import of_all
 from tests.plugins.spark.repair.flow import aged, drafted, repaired
 
 Record = tuple[str, int]
@@ -230,7 +231,7 @@ def test_spark_starts_on_the_copy_and_reads_each_record_once(
     assert job.run(copy) == ([], query_id)
 
 
-@pytest.mark.parametrize("pending", [True, False])
+@pytest.mark.parametrize("pending", of_all([True, False], [True]))
 def test_a_topic_that_left_a_real_subscription_is_put_back_by_commands(
     lab: Lab, spark: SparkSession, tmp_path: Path, *, pending: bool
 ) -> None:
