@@ -105,6 +105,19 @@ def coordinator(payload: bytes, version: int) -> bytes:
     return inline(integer(1) + integer(version) + integer(len(payload)) + payload)
 
 
+def listed(offsets: Mapping[tuple[str, int], int], version: int, status: int = 0) -> bytes:
+    """Return the state of an enumerator of version 1, 2 or 3 that lists these partitions."""
+    if version == 3:
+        body = integer(len(offsets)) + integer(0)
+        for key, offset in offsets.items():
+            split = kafka_split(*key, offset)
+            body += integer(len(split)) + split + integer(status)
+        return body + b"\x01"
+    of_each = integer(status) if version == 2 else b""
+    body = b"".join(utf(topic) + integer(partition) + of_each for topic, partition in offsets)
+    return integer(len(offsets)) + body + (b"\x01" if version == 2 else b"")
+
+
 def enumerator_v2(partitions: Sequence[tuple[str, int, int]]) -> bytes:
     body = b"".join(utf(topic) + integer(partition) + integer(status) for topic, partition, status in partitions)
     return coordinator(integer(len(partitions)) + body + b"\x01", 2)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,18 +17,16 @@ from pydantic import ValidationError
 
 from offsetwise.config import JobTraits
 from offsetwise.errors import ApplyError, OffsetwiseError
-from offsetwise.findings.several_clusters import on_cluster
 from offsetwise.model import Checkpoint, StatedJob, Target
-from offsetwise.plugins.flink.engine.checkpoint import read_from
 from offsetwise.plugins.flink.targets.dynamic import MovedCluster
-from offsetwise.plugins.flink.targets.edit import EditedSavepoint, edit_savepoint
+from offsetwise.plugins.flink.targets.edit import edit_savepoint
 from offsetwise.position import offset_of
-from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.moves import Move
 from tests.gates import PART
 from tests.plan.scene import drafted
 from tests.plugins.flink import files as flink
 from tests.plugins.flink.files import Op, positions
+from tests.plugins.flink.targets.edits import edit, read
 from tests.plugins.flink.test_ways import savepoint
 from tests.with_cases import with_cases
 
@@ -44,48 +43,15 @@ Splits = Mapping[str, Mapping[tuple[str, int], int]]
 
 
 def _read(files: Mapping[str, bytes], cluster: str | None = "west") -> Checkpoint:
-    return on_cluster(read_from(HeldFolder(uri="savepoint-1", files=files)), cluster)
+    return read(files, cluster)
 
 
-def _edit(
-    data: bytes,
-    *,
-    move: Callable[[int], int] = lambda offset: offset,
-    rename: Callable[[str], str] = lambda topic: topic,
-    moved: MovedCluster | None = WEST,
-) -> EditedSavepoint:
-    held = {"_metadata": data}
-    moves = {
-        source.id: tuple(
-            Move(
-                topic=at.topic,
-                partition=at.partition,
-                old=offset_of(at.offset),
-                new_topic=rename(at.topic),
-                new=move(offset_of(at.offset)),
-            )
-            for at in source.positions
-        )
-        for source in _read(held).sources
-    }
-    return edit_savepoint(held, moves, uri="savepoint-1", moved=moved)
+_edit: Final = partial(edit, cluster="west", moved=WEST)
 
 
 def _element(cluster: str, key: tuple[str, int], offset: int, version: int, *, retained: bool = False) -> bytes:
     kept = b"" if version == 1 else b"\x01" + flink.long(99) if retained else b"\0"
     return flink.versioned(flink.utf(cluster) + kept + flink.integer(0) + flink.kafka_split(*key, offset), version)
-
-
-def _listed(splits: Mapping[tuple[str, int], int], version: int, status: int = ASSIGNED) -> bytes:
-    """Return the state of one cluster's enumerator."""
-    if version == 2:
-        body = b"".join(flink.utf(key[0]) + flink.integer(key[1]) + flink.integer(status) for key in splits)
-        return flink.integer(len(splits)) + body + b"\x01"
-    body = flink.integer(len(splits)) + flink.integer(0)
-    for key, offset in splits.items():
-        split = flink.kafka_split(*key, offset)
-        body += flink.integer(len(split)) + split + flink.integer(status)
-    return body + b"\x01"
 
 
 def _coordinator(
@@ -100,10 +66,10 @@ def _coordinator(
             made += b"\x01" + flink.integer(3) + b"obj" + b"\0"
     made += flink.integer(version) + flink.integer(len(splits))
     for cluster, its in splits.items():
-        body = _listed(its, version, status)
+        body = flink.listed(its, version, status)
         made += flink.utf(cluster) + flink.integer(len(body)) + body
     if written > 2:
-        gone = _listed({("gone", 0): 7}, version)
+        gone = flink.listed({("gone", 0): 7}, version)
         made += flink.integer(1) + flink.utf("removed") + flink.long(99) + flink.integer(len(gone)) + gone
     return flink.coordinator(made, written)
 

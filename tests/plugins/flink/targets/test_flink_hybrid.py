@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from offsetwise.errors import ApplyError, OffsetwiseError
 from offsetwise.model import Checkpoint
-from offsetwise.plugins.flink.engine.checkpoint import read_from
 from offsetwise.plugins.flink.targets.edit import edit_savepoint
 from offsetwise.plugins.flink.targets.savepoint_without_sources.drop import without_sources
 from offsetwise.position import offset_of
-from offsetwise.storage.memory import HeldFolder
 from offsetwise.targets.moves import Move
 from tests.gates import PART
 from tests.plugins.flink import files as flink
 from tests.plugins.flink.files import Op, codes, positions
+from tests.plugins.flink.targets.edits import edit, read
 from tests.with_cases import with_cases
 
 RECORDED: Final = Path(__file__).parents[3] / "data" / "hybrid-kafka"
@@ -37,7 +36,7 @@ offsets = st.dictionaries(st.tuples(topics, st.integers(0, 200)), st.integers(0,
 
 
 def _read(data: bytes) -> Checkpoint:
-    return read_from(HeldFolder(uri="savepoint-1", files={"_metadata": data}))
+    return read({"_metadata": data})
 
 
 def _element(key: tuple[str, int], offset: int, number: int) -> bytes:
@@ -46,20 +45,8 @@ def _element(key: tuple[str, int], offset: int, number: int) -> bytes:
     return flink.versioned(flink.integer(number) + name + flink.integer(0) + flink.integer(len(split)) + split)
 
 
-def _enumerator(of: Offsets, version: int) -> bytes:
-    if version == 3:
-        body = flink.integer(len(of)) + flink.integer(0)
-        for key, offset in of.items():
-            split = flink.kafka_split(*key, offset)
-            body += flink.integer(len(split)) + split + flink.integer(0)
-        return body + b"\x01"
-    status = flink.integer(0) if version == 2 else b""
-    listed = b"".join(flink.utf(topic) + flink.integer(at) + status for topic, at in of)
-    return flink.integer(len(of)) + listed + (b"\x01" if version == 2 else b"")
-
-
 def _savepoint(of: Offsets, *, number: int, version: int, coordinated: int | None = None) -> bytes:
-    inner = _enumerator(of, version)
+    inner = flink.listed(of, version)
     outer = flink.integer(number if coordinated is None else coordinated) + flink.integer(version)
     elements = [_element(key, offset, number) for key, offset in of.items()]
     return flink.metadata(
@@ -71,20 +58,7 @@ def _savepoint(of: Offsets, *, number: int, version: int, coordinated: int | Non
 
 
 def _edit(data: bytes, move: Callable[[int], int], rename: Callable[[str], str]) -> bytes:
-    moves = {
-        source.id: tuple(
-            Move(
-                topic=at.topic,
-                partition=at.partition,
-                old=offset_of(at.offset),
-                new_topic=rename(at.topic),
-                new=move(offset_of(at.offset)),
-            )
-            for at in source.positions
-        )
-        for source in _read(data).sources
-    }
-    return edit_savepoint({"_metadata": data}, moves, uri="savepoint-1").files["_metadata"]
+    return edit(data, move=move, rename=rename).files["_metadata"]
 
 
 @with_cases("name", VERSIONS)

@@ -32,7 +32,6 @@ from offsetwise.plugins.flink.engine.source import (
     READER_STATE,
     TAKE_ANOTHER,
     SourceState,
-    is_hybrid,
     read_source,
 )
 from offsetwise.plugins.flink.engine.transactions import COMMITTER_STATE, WRITER_STATE, SinkElements, Sinks, read_sinks
@@ -224,7 +223,8 @@ def _sources(
             if name in names or source.kind != "other":
                 sources.append(source)
                 problems += source_problems
-                hybrid.update([entry.id] if is_hybrid(retained) else ())
+                if retained.hybrid:
+                    hybrid.add(entry.id)
     return tuple(sources), problems, hybrid
 
 

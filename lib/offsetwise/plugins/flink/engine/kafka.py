@@ -90,19 +90,15 @@ def read_split(cursor: Cursor) -> Split:
     retained = version > 1 and cursor.flag("whether a split is retained")
     if retained:
         cursor.int64("until when a split is retained")
-    if cursor.int32("the version of a split") != SPLIT_VERSION:
-        raise cursor.damaged("expected a Kafka split of version 0, found another version")
+    _require_kafka_split(cursor)
     return _split(cursor, byte_offset)._replace(cluster=cluster, retained=retained)
 
 
 def _hybrid_split(cursor: Cursor, byte_offset: int) -> Split:
     number = cursor.int32("the number of a source")
     name = cursor.text("the id of a split")
-    if cursor.int32("the version of a split") != SPLIT_VERSION:
-        raise cursor.damaged("expected a Kafka split of version 0, found another version")
-    size = cursor.int32("the length of a split")
-    if size != cursor.remaining:
-        raise cursor.damaged(f"expected a split of {cursor.remaining:,} bytes, found the length {size:,}")
+    _require_kafka_split(cursor)
+    _require_length(cursor, "a split")
     split = _split(cursor, byte_offset)
     if name != str(split.topic_partition):
         raise cursor.damaged(f"expected a split with the id {split.topic_partition}, found another id")
@@ -111,14 +107,21 @@ def _hybrid_split(cursor: Cursor, byte_offset: int) -> Split:
 
 def _versioned(cursor: Cursor, what: str) -> int:
     """Read the lengths around an element, which must agree, and return its version."""
-    outer = cursor.int32(f"the length of {what}")
-    if outer != cursor.remaining:
-        raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {outer:,}")
+    _require_length(cursor, what)
     version = cursor.int32(f"the version of {what}")
-    inner = cursor.int32(f"the length of {what}")
-    if inner != cursor.remaining:
-        raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {inner:,}")
+    _require_length(cursor, what)
     return version
+
+
+def _require_length(cursor: Cursor, what: str) -> None:
+    length = cursor.int32(f"the length of {what}")
+    if length != cursor.remaining:
+        raise cursor.damaged(f"expected {what} of {cursor.remaining:,} bytes, found the length {length:,}")
+
+
+def _require_kafka_split(cursor: Cursor) -> None:
+    if cursor.int32("the version of a split") != SPLIT_VERSION:
+        raise cursor.damaged("expected a Kafka split of version 0, found another version")
 
 
 def _split(cursor: Cursor, byte_offset: int) -> Split:
@@ -168,14 +171,14 @@ def read_enumerator(cursor: Cursor) -> Enumerator:
 
 def _hybrid_enumerator(cursor: Cursor, size_at: int) -> Enumerator | None:
     """Parse the state of a HybridSource's enumerator; None if it is not one, or not of a KafkaSource."""
-    outside = Cursor(cursor.data, cursor.at, cursor.end, base=cursor.base)
+    inside = Cursor(cursor.data, cursor.at, cursor.end, base=cursor.base)
     try:
-        number = outside.int32("the number of a source")
-        version = outside.int32("the version of an enumerator")
-        inner_at = outside.at
-        if outside.int32("bytes of an enumerator") != outside.remaining or not 0 <= version <= LAST_ENUMERATOR_VERSION:
+        number = inside.int32("the number of a source")
+        version = inside.int32("the version of an enumerator")
+        inner_at = inside.at
+        if inside.int32("bytes of an enumerator") != inside.remaining or not 0 <= version <= LAST_ENUMERATOR_VERSION:
             return None
-        return Enumerator(version, read_listed(version, outside), (size_at, inner_at), number)
+        return Enumerator(version, read_listed(version, inside), (size_at, inner_at), number)
     except DamagedError:
         return None
 

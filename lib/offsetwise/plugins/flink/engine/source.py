@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeVar
 
 from offsetwise.findings.reading import checkpoint_damaged
@@ -35,7 +36,7 @@ TAKE_ANOTHER: Final = "Start from another checkpoint or savepoint, or take a new
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceState:
     index: int
     id: str
@@ -54,13 +55,28 @@ class SourceState:
     def legacy(self) -> bool:
         return self.state == LEGACY_STATE
 
+    @cached_property
+    def enumerator(self) -> Enumerator | DamagedError | None:
+        """The state of a KafkaSource's coordinator, or why it is not; None if there is none."""
+        if self.coordinator is None or self.legacy:
+            return None
+        try:
+            return read_enumerator(self.coordinator)
+        except DamagedError as error:
+            return error
+
+    @property
+    def hybrid(self) -> bool:
+        """Whether it is the state of a HybridSource that reads a KafkaSource."""
+        return isinstance(self.enumerator, Enumerator) and self.enumerator.hybrid is not None
+
 
 def read_source(retained: SourceState) -> tuple[CheckpointSource, list[Problem]]:
     """Return one source with its positions, and its problems. Positions that cannot be relied on are left out."""
     splits, failed = read_each(retained.elements, read_legacy if retained.legacy else read_split)
     if any(split.cluster is not None for split in splits):
         return _dynamic(retained, splits, failed)
-    enumerator = None if retained.legacy else _enumerator(retained.coordinator)
+    enumerator = retained.enumerator
     source = CheckpointSource(index=retained.index, id=retained.id, kind="other")
     known = enumerator is not None and not isinstance(enumerator, DamagedError) and bool(enumerator.splits)
     if not splits and not known and not retained.legacy:
@@ -86,21 +102,6 @@ def read_each(
         finally:
             element.at = begun
     return results, failed
-
-
-def _enumerator(coordinator: Cursor | None) -> Enumerator | DamagedError | None:
-    if coordinator is None:
-        return None
-    try:
-        return read_enumerator(Cursor(coordinator.data, coordinator.at, coordinator.end, base=coordinator.base))
-    except DamagedError as error:
-        return error
-
-
-def is_hybrid(retained: SourceState) -> bool:
-    """Return whether it is the state of a HybridSource that reads a KafkaSource."""
-    enumerator = _enumerator(retained.coordinator)
-    return isinstance(enumerator, Enumerator) and enumerator.hybrid is not None
 
 
 def _kafka(

@@ -96,17 +96,16 @@ def _split(element: bytes, split: Split, moves: Moves) -> bytes:
     head = _WRAPPED if split.hybrid is None else len(element) - len(split.topic) - _AFTER_NAME
     body = edited_split(element[head:], split, moves)
     if split.hybrid is not None:
-        body = _in_hybrid(split, moves, body)
+        body = _in_hybrid(split.hybrid, moves[split.topic_partition].new_topic_partition, body)
     return (len(body) + 8).to_bytes(4, "big") + element[4:8] + len(body).to_bytes(4, "big") + body
 
 
-def _in_hybrid(split: Split, moves: Moves, body: bytes) -> bytes:
+def _in_hybrid(number: int, at: TopicPartition, body: bytes) -> bytes:
     """Return the split of a HybridSource around one of its KafkaSource."""
-    move = _move(split, moves)
-    name = str(move.new_topic_partition).encode("ascii")
+    name = str(at).encode("ascii")
     return b"".join(
         (
-            (split.hybrid or 0).to_bytes(4, "big"),
+            number.to_bytes(4, "big"),
             len(name).to_bytes(2, "big") + name,
             SPLIT_VERSION.to_bytes(4, "big"),
             len(body).to_bytes(4, "big") + body,

@@ -7,21 +7,16 @@ from typing import Any, Final
 _TEXT: Final = "string"
 
 
-def is_whole(message: Any, version: int | None = None) -> bool:
-    """Return whether a message has a value in every field that may not be null.
-
-    Args:
-        message: As kafka-python has decoded it.
-        version: The version of the answer; that of the message by default.
-    """
-    version = message.version if version is None else version
+def is_whole(message: Any) -> bool:
+    """Return whether a message, as kafka-python has decoded it, has a value in every field that may not be null."""
+    version = message.version
     for field in message.fields.values():
         if field.for_version_q(version) and not field.tagged_field_q(version):
             value = getattr(message, field.name)
             if value is None:  # which in a field of another type is an id of zeros
                 if _may_be_null_on_the_wire(field) and not field.nullable_for_version_q(version):
                     return False
-            elif not all(is_whole(each, version) for each in _parts(field, value)):
+            elif not all(is_whole(each) for each in _parts(field, value)):
                 return False
     return True
 
